@@ -111,7 +111,8 @@ async def main():
             version = client.protocol_version
             assert version == "2026-07-28" if mode == "auto" else version >= "2025-06-18", version
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-            wanted = {"ask", "wait_for_run", "cancel_run", "explain_run", "list_decisions", "list_runs", "search_knowledge"}
+            wanted = {"ask", "wait_for_run", "decide", "cancel_run", "explain_run", "list_decisions", "list_runs"}
+            wanted.add("search_knowledge")
             assert set(tools) == wanted, tools
             assert tools["explain_run"].annotations.read_only_hint and not tools["ask"].annotations.read_only_hint
             assert all(tool.output_schema for tool in tools.values())

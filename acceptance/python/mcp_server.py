@@ -3,8 +3,12 @@
 import asyncio
 import os
 import sys
+from typing import Annotated
 
 from mcp.server import MCPServer
+from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
+from mcp.server.mcpserver import Elicit, Resolve
+from pydantic import BaseModel, Field
 
 server = MCPServer("weather")
 
@@ -29,6 +33,22 @@ async def wait(seconds: float) -> str:
     """Waits."""
     await asyncio.sleep(seconds)
     return "waited"
+
+
+class Party(BaseModel):
+    people: int = Field(ge=1, description="How many come")
+
+
+async def ask_for_party() -> Elicit[Party]:
+    return Elicit("How many people?", Party)
+
+
+@server.tool()
+def book(place: str, party: Annotated[ElicitationResult[Party], Resolve(ask_for_party)]) -> str:
+    """Books a table, and asks a person for how many."""
+    if not isinstance(party, AcceptedElicitation):
+        return f"Nothing was booked: {place}"
+    return f"A table for {party.data.people}: {place}"
 
 
 if len(sys.argv) > 1:

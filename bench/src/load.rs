@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use trellis_domain::rdf::Term;
-use trellis_domain::{Collection, Workspace};
-use trellis_orchestrator::knowledge::{check, load};
+use trellis_domain::{Caller, Collection, Workspace};
+use trellis_orchestrator::knowledge::{NewSource, check, load};
 use trellis_orchestrator::ports::{
     Answer, Asking, Graph, Knowledge, KnowledgePlace, QuadPattern, QueryLimits, RealWorld,
 };
@@ -90,7 +90,8 @@ async fn load_file(store: &Store, path: &Path) -> Result<u64> {
     let statements = Statements::new(BufReader::new(File::open(path)?), Format::NTriples, origin, check)?;
     let place = KnowledgePlace { workspace: Workspace::default(), collection: Collection::default() };
     let knowledge = Arc::clone(&store.knowledge) as Arc<dyn Knowledge>;
-    let loaded = load(knowledge, place, "triples.nt".to_owned(), statements, |_| {}).await;
+    let source = NewSource { place, name: "triples.nt".to_owned(), by: Caller::program() };
+    let loaded = load(knowledge, source, statements, |_| {}).await;
     Ok(loaded.map_err(|error| anyhow::anyhow!("{error}"))?.new)
 }
 

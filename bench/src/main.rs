@@ -23,12 +23,13 @@ use std::process::Command;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const ALL: [&str; 14] = [
+const ALL: [&str; 15] = [
     "engine",
     "sessions",
     "waiting",
     "warm-start",
     "plan",
+    "crowd",
     "supervisor",
     "siblings",
     "fan-in",
@@ -56,6 +57,7 @@ fn main() -> Result<()> {
         Some("waiting") => setup::runtime()?.block_on(waiting::run()),
         Some("warm-start") => warm_start::run(),
         Some("plan") => setup::runtime()?.block_on(teams::plan()),
+        Some("crowd") => setup::runtime()?.block_on(teams::crowd()),
         Some("supervisor") => setup::runtime()?.block_on(teams::supervisor()),
         Some("siblings") => setup::runtime()?.block_on(teams::siblings()),
         Some("fan-in") => setup::runtime()?.block_on(teams::fan_in()),

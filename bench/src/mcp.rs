@@ -11,7 +11,7 @@ use trellis_domain::config::{ConfigItem, Settings, ToolItem, validate};
 use trellis_domain::{Collection, Scope};
 use trellis_models::{Rehearsal, TemplatePrompter};
 use trellis_orchestrator::permits::Permit;
-use trellis_orchestrator::ports::{RealWorld, ToolCall, ToolRunner, World};
+use trellis_orchestrator::ports::{CallInput, RealWorld, ToolCall, ToolRunner, World};
 use trellis_tools::mcp::{Mcp, read_servers};
 use trellis_tools::{Outside, Tools};
 
@@ -82,6 +82,7 @@ async fn call(tools: &Tools, tool: &Arc<ToolItem>) -> Result<()> {
         max_reply_bytes: 1 << 20,
         labels: None,
         permit: Permit::default(),
+        input: CallInput::Nobody,
     };
     let brought = tools.call(call).await?;
     if brought.text == "7 degrees" { Ok(()) } else { bail!("it brought {}", brought.text) }

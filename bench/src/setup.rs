@@ -66,6 +66,7 @@ impl Engine {
         let mut options = Options { max_open_runs: 20_000, ..Options::default() };
         options.limits.usual.max_siblings = 1_000;
         options.limits.maximum.max_siblings = Some(1_000);
+        options.limits.maximum.steps_at_once = Some(100);
         let orchestrator = Arc::new(Orchestrator::new(ports, options));
         Ok(Self { store, runs: RunService::new(&orchestrator), orchestrator, folder: None })
     }

@@ -20,7 +20,7 @@ use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::memory::scripted::SILENT;
 use trellis_orchestrator::ports::{BoxFuture, Commit, Journal, NewRecord, NewTurn, OpenTurn, Outcome, TurnKey};
-use trellis_orchestrator::workers::Stop;
+use trellis_orchestrator::workers::{Stop, WorkerOptions};
 
 /// Plays what the question says; the tools' own prompts take as long as they are told.
 #[derive(Debug)]
@@ -86,9 +86,13 @@ async fn engine(tool: Duration) -> Result<Engine> {
 }
 
 async fn ask(engine: &Engine, n: usize, scene: &Value, pattern: &str, limits: SomeLimits) -> Result<RunId> {
+    ask_named(engine, &format!("{pattern}-{n}"), scene, pattern, limits).await
+}
+
+async fn ask_named(engine: &Engine, name: &str, scene: &Value, pattern: &str, limits: SomeLimits) -> Result<RunId> {
     let question = Question {
         scope: Scope::default(),
-        request_id: RequestId::new(&format!("{pattern}-{n}"))?,
+        request_id: RequestId::new(name)?,
         request: AgentRequest {
             question: scene.to_string(),
             pattern: pattern.to_owned(),
@@ -137,6 +141,54 @@ pub(crate) async fn plan() -> Result<()> {
         took[1].as_secs_f64() * 1000.0,
     );
     Ok(())
+}
+
+/// A plan whose hundred steps all call a slow tool at once, and short runs beside it.
+pub(crate) async fn crowd() -> Result<()> {
+    const STEPS: usize = 100;
+    const SLOW: Duration = Duration::from_secs(3);
+    const AROUND: usize = 100;
+    // As many workers as a server has unless it is told otherwise.
+    let engine = engine(SLOW).await?;
+    let (stop, serving) = engine.serve(WorkerOptions::default().concurrency);
+    let short = json!({"answer": "done"});
+    // The first ones warm up.
+    time_of_short_runs(&engine, "warm", AROUND, &short).await?;
+    let alone = time_of_short_runs(&engine, "alone", AROUND, &short).await?;
+    let steps: Vec<_> = (0..STEPS).map(|n| json!({"say": n, "tool": true})).collect();
+    let at_once = Some(u32::try_from(STEPS)?);
+    let limits = SomeLimits { max_plan_steps: at_once, steps_at_once: at_once, ..SomeLimits::default() };
+    let started = Instant::now();
+    let run = ask(&engine, 0, &json!({"plan": steps}), "plan-then-execute", limits).await?;
+    let beside = time_of_short_runs(&engine, "beside", AROUND, &short).await?;
+    ensure!(started.elapsed() < SLOW * 2, "the short runs took longer than the plan: nothing was beside them");
+    follow(&engine.runs, &run).await?;
+    let plan = started.elapsed();
+    stop.send_replace(Some(Stop::Drain));
+    serving.await?;
+    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+    println!(
+        "crowd         {STEPS} calls of {:.0} s in one plan: {:.1} s for all; a short run beside it takes {:.1} ms at the 95th \
+         percentile, {:.1} ms alone",
+        SLOW.as_secs_f64(),
+        plan.as_secs_f64(),
+        ms(beside),
+        ms(alone),
+    );
+    Ok(())
+}
+
+/// The 95th percentile of runs that are asked one after the other.
+async fn time_of_short_runs(engine: &Engine, name: &str, count: usize, scene: &Value) -> Result<Duration> {
+    let mut times = Vec::with_capacity(count);
+    for n in 0..count {
+        let started = Instant::now();
+        let run = ask_named(engine, &format!("{name}-{n}"), scene, "react", SomeLimits::default()).await?;
+        follow(&engine.runs, &run).await?;
+        times.push(started.elapsed());
+    }
+    times.sort_unstable();
+    Ok(times[count * 95 / 100])
 }
 
 /// Supervisors with five subagents of two tool calls each, an instant model, every commit on disk.

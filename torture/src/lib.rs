@@ -11,6 +11,8 @@ pub mod damage;
 pub mod disk;
 pub mod folder;
 pub mod kills;
+pub mod loaded;
+pub mod loading;
 mod program;
 pub mod read_back;
 

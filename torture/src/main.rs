@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use torture::disk::FailingDisk;
 use torture::folder::Specimen;
-use torture::{Programs, attacks, damage, disk, kills, read_back};
+use torture::{Programs, attacks, damage, disk, kills, loading, read_back};
 
 struct Options {
     minutes: u64,
@@ -133,6 +133,7 @@ fn faults(
 /// Everything but damaged files.
 fn others(programs: &Programs, disk: &FailingDisk, seed: u64, report: &mut Report) -> Result<()> {
     report.kills(seed, kills::trial(programs, 10, seed));
+    report.loads(seed, loading::trial(programs, 8, seed));
     report.full_disk(seed, disk::full(programs, disk, seed));
     for lost in [false, true] {
         report.failed_sync(seed, lost, disk::failed_sync(programs, disk, 160 + seed * 37 % 300, lost));

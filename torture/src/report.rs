@@ -12,6 +12,7 @@ pub(crate) struct Report {
     runs: usize,
     pub(crate) seconds: u64,
     kills: Tally,
+    killed_loads: usize,
     full_disks: (usize, usize),
     failed_syncs: (usize, usize),
     /// Survived, and the most memory in MB.
@@ -44,6 +45,13 @@ impl Report {
                 self.kills.calls += tally.calls;
             }
             Err(error) => self.note(format!("kills, seed {seed}: {error:#}")),
+        }
+    }
+
+    pub(crate) fn loads(&mut self, seed: u64, outcome: Result<usize>) {
+        match outcome {
+            Ok(killed) => self.killed_loads += killed,
+            Err(error) => self.note(format!("loads, seed {seed}: {error:#}")),
         }
     }
 
@@ -118,7 +126,13 @@ impl fmt::Display for Report {
             f,
             "{kills} times SIGKILL under load, {accepted} accepted runs: each is there, answered, with one end. Of {calls} \
              calls none was made again after its outcome was on record. `doctor` is content, and checkpoints kept before \
-             each kill still hold.\n\n## Failing disks\n"
+             each kill still hold.\n"
+        )?;
+        writeln!(
+            f,
+            "{} times SIGKILL while a document with its facts was loaded or removed: loading it again brings each fact once, \
+             asks nobody twice for what was noted, and leaves nothing unfinished.\n\n## Failing disks\n",
+            self.killed_loads
         )?;
         writeln!(
             f,

@@ -6,7 +6,8 @@ use tempfile::TempDir;
 use torture::damage::Outcome;
 use torture::disk::FailingDisk;
 use torture::folder::Specimen;
-use torture::{Programs, attacks, damage, disk, kills};
+use torture::loaded::{FOLDERS, HARMS, Loaded};
+use torture::{Programs, attacks, damage, disk, kills, loading};
 
 fn programs() -> Programs {
     Programs::beside(Path::new(env!("CARGO_BIN_EXE_torture")).parent().unwrap()).unwrap()
@@ -17,7 +18,7 @@ fn damage_is_named_or_harmless() {
     let programs = programs();
     let specimens = Specimen::pair(&programs, 60).unwrap();
     let (mut seen, mut wrong) = ([0, 0], Vec::new());
-    for number in 0..100 {
+    for number in 0..60 {
         let (faults, outcome) =
             damage::trial(&programs, &specimens[number % 2], 1 + number / 2 % 2, number as u64).unwrap();
         match outcome {
@@ -27,7 +28,25 @@ fn damage_is_named_or_harmless() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(seen[0] > 50, "most damage matters: {seen:?}");
+    assert!(seen[0] > 30, "most damage matters: {seen:?}");
+}
+
+/// Each kind of harm to each of the folders, with files and places that chance picks.
+#[test]
+fn harm_to_what_was_loaded_is_named_and_no_matter_of_runs() {
+    let programs = programs();
+    let loaded = Loaded::new(&programs).unwrap();
+    let mut wrong = Vec::new();
+    for (number, folder) in FOLDERS.into_iter().enumerate() {
+        for (round, harm) in HARMS.into_iter().chain(HARMS).enumerate() {
+            let seed = (number * 100 + round) as u64;
+            wrong.extend(
+                loaded.trial(&programs, folder, harm, seed).err().map(|error| format!("seed {seed}: {error:#}")),
+            );
+        }
+        wrong.extend(loaded.without(&programs, folder).err().map(|error| format!("without {folder}: {error:#}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// How many faults are harmless depends on how the files came to lie, so what must be found harmless is no fault at all.
@@ -44,6 +63,11 @@ fn a_folder_without_damage_is_not_accused() {
 fn killed_servers_lose_nothing_and_repeat_nothing() {
     let tally = kills::trial(&programs(), 4, 1).unwrap();
     assert!(tally.accepted > 20, "{tally:?}");
+}
+
+#[test]
+fn killed_loads_and_removals_leave_each_fact_once() {
+    assert!(loading::trial(&programs(), 4, 1).unwrap() > 2);
 }
 
 #[test]

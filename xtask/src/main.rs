@@ -6,15 +6,14 @@ mod bodies;
 mod corpus;
 mod environment;
 mod evaluate;
+mod page;
 mod referees;
 mod served;
+mod servers;
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::Command;
-
-/// The version that `deny.toml` is written for.
-const CARGO_DENY: &str = "0.20.2";
 
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
@@ -30,13 +29,20 @@ fn main() -> Result<()> {
         Some("evaluate") => evaluate::evaluate(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("corpus") => corpus::corpus(),
         Some("referees") => referees::judge(),
+        Some("servers") => servers::install(),
+        Some("ui") => {
+            run("cargo", &["build", "--package", "trellis"])?;
+            page::check()
+        }
         Some("simulate") => simulate(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("torture") => torture(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => bail!(
             "choose a chore: `cargo xtask test` checks everything, `cargo xtask acceptance` only what stock clients see, \
+             `cargo xtask ui` the web page, \
              `cargo xtask bench` measures, `cargo xtask torture --minutes 30` does harm and looks what comes of it, \
              `cargo xtask simulate --seeds 1000` plays as many worlds in which everything goes wrong, \
              `cargo xtask evaluate` asks real models, `cargo xtask corpus` fetches calls that others have written, \
+             `cargo xtask servers` fetches the brokers and databases that tests start, \
              `cargo xtask referees` has all calls judged by benchmarks of others, of which the tests take a sample"
         ),
     }
@@ -47,11 +53,13 @@ fn test() -> Result<()> {
     run("cargo", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"])?;
     // As users build it: what only tests switch on must not be needed.
     run("cargo", &["check", "--package", "trellis"])?;
+    servers::install()?;
     bodies::forget()?;
     bodies::kept_by(&["test", "--workspace", "--all-features"])?;
     acceptance()?;
+    // The program was built for the tests before.
+    page::check()?;
     advisories::check()?;
-    deny()?;
     println!("all checks passed");
     Ok(())
 }
@@ -82,22 +90,6 @@ fn torture(options: &[String]) -> Result<()> {
     let own = if options.contains(&report[0]) { &[][..] } else { &report[..] };
     let options: Vec<_> = options.iter().chain(own).map(String::as_str).collect();
     run("target/release/torture", &options)
-}
-
-/// Licences, bans and sources of the dependencies; none of these needs the network.
-fn deny() -> Result<()> {
-    let tools = root()?.join("target/tools");
-    let program = tools.join("bin").join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
-    let installed = Command::new(&program)
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success() && String::from_utf8_lossy(&output.stdout).contains(CARGO_DENY));
-    if !installed {
-        let root = tools.display().to_string();
-        run("cargo", &["install", "cargo-deny", "--version", CARGO_DENY, "--locked", "--quiet", "--root", &root])?;
-    }
-    let program = program.display().to_string();
-    run(&program, &["--all-features", "check", "licenses", "bans", "sources"])
 }
 
 fn root() -> Result<PathBuf> {

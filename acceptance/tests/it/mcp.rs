@@ -40,6 +40,16 @@ async fn a_server_that_falls_over_is_told_of_and_started_again() {
 
 #[tokio::test]
 #[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn what_a_tool_asks_a_person_for_is_shown_and_answered_over_mcp() {
+    let server = McpServer::start().await;
+    let (stage, file) = (stage(&server).await, server.file());
+    let discover = ["tools", "discover", "web", "--add", "--only", "book", "--mcp-config", file.to_str().unwrap()];
+    stage.trellis(&discover).await.ok().says(&["book"]);
+    stage.python("mcp_asking.py").await.ok().says(&["asking: all well"]);
+}
+
+#[tokio::test]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
 async fn the_stock_command_calls_a_tool_of_the_workspace() {
     let server = McpServer::start().await;
     let (stage, url) = (stage(&server).await, server.url());

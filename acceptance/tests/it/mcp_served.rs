@@ -76,6 +76,35 @@ async fn a_token_lets_the_published_client_in_and_a_wrong_one_does_not() {
     assert!(!refused.succeeded && refused.stderr.contains("send a token that is known"), "{refused}");
 }
 
+/// The notes of the stage, which nobody looks into without being asked.
+async fn careful(stage: &Stage) -> String {
+    let mut notes = stage.trellis(&["config", "get", "tool", "search-notes"]).await.ok().json();
+    (notes["name"], notes["requires-approval"]) = ("careful-notes".into(), true.into());
+    notes.to_string()
+}
+
+#[tokio::test]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn the_published_client_is_asked_what_a_run_waits_for_over_http() {
+    let stage = Stage::open().await;
+    let tool = careful(&stage).await;
+    stage.trellis(&["tools", "add", "careful-notes", &tool]).await.ok();
+    stage.python("mcp_deciding.py").await.ok().says(&["deciding: all well"]);
+}
+
+#[tokio::test]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn the_published_client_is_asked_what_a_run_waits_for_by_the_program_that_it_starts() {
+    let stage = Stage::open().await;
+    let (tool, folder) = (careful(&stage).await, Folder::new(stage.model()));
+    folder.run(&["tools", "add", "careful-notes", &tool]);
+    let (program, variables) = (Folder::program().display().to_string(), folder.variables());
+    let arguments = json!(["mcp"]).to_string();
+    let mut all = vec![program.as_str(), &arguments];
+    all.extend(variables.iter().map(String::as_str));
+    stage.python_with("mcp_deciding.py", &all).await.ok().says(&["deciding: all well"]);
+}
+
 /// The suite fails if a scenario fails that is not in the list, and if one passes that is.
 #[tokio::test]
 #[ignore = "needs the stock clients: run `cargo xtask test`"]

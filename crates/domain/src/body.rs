@@ -3,6 +3,7 @@
 use crate::decision::{Decision, Excluded};
 use crate::document::{Document, Payload};
 use crate::fan_out::{FannedOut, Joined, Parent};
+use crate::input::InputRequired;
 use crate::intent::Intended;
 use crate::limits::{Limits, PinnedLimits, SomeLimits};
 use crate::message::AgentStep;
@@ -30,6 +31,7 @@ pub enum Body {
     Routed(Routed),
     Replied(Box<Replied>),
     Intended(Intended),
+    InputRequired(Box<InputRequired>),
     Observed(Observed),
     FannedOut(FannedOut),
     Joined(Joined),
@@ -74,6 +76,7 @@ as_kind!(
     as_routed: Routed,
     as_replied: Replied,
     as_intended: Intended,
+    as_input_required: InputRequired,
     as_observed: Observed,
     as_fanned_out: FannedOut,
     as_joined: Joined,
@@ -121,7 +124,9 @@ impl Body {
             Self::FannedOut(fan_out) => decisions(&mut fan_out.decisions).collect(),
             Self::Joined(joined) => joined.members.iter_mut().filter_map(|member| text(&mut member.answer)).collect(),
             // There were none of these then.
-            Self::Intended(_) | Self::Parked(_) | Self::Settled(_) | Self::Told(_) => Vec::new(),
+            Self::Intended(_) | Self::InputRequired(_) | Self::Parked(_) | Self::Settled(_) | Self::Told(_) => {
+                Vec::new()
+            }
             Self::Ended(ended) => text(&mut ended.answer).into_iter().collect(),
         }
     }
@@ -212,6 +217,9 @@ pub struct Routed {
     pub pattern: PatternName,
     /// Shared by all subagents that go without context of their own.
     pub framing: Arc<str>,
+    /// What people had told those above before this session began.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub told: Arc<str>,
     /// The task type's own words on when to stop; empty if it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub termination: String,
@@ -273,6 +281,20 @@ impl Replied {
         let text = || vec![ReplyPart::Text { text: self.raw.clone() }];
         let parts = if self.parts.is_empty() { text() } else { self.parts.clone() };
         Reply { parts, format: self.prompt.format, revision: REVISION }
+    }
+
+    /// How often a model was asked for it. Under rules before revision 6 attempts that failed did not count.
+    pub fn calls(&self, revision: u32) -> u32 {
+        if self.was_declined() {
+            return 0;
+        }
+        if revision < 6 {
+            return 1;
+        }
+        let failed = self.failures.iter().filter(|attempt| attempt.asked.is_some()).count();
+        let is_answered = self.model.is_some() || !self.parts.is_empty() || !self.raw.text().is_empty();
+        // What gave up at once may have been cut off before it could tell of its attempt.
+        u32::try_from(failed).unwrap_or(u32::MAX).saturating_add(u32::from(is_answered)).max(1)
     }
 
     /// Whether nobody was asked, because the budget was used up.

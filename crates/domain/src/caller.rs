@@ -27,6 +27,8 @@ words!(
         TrustgraphSocket,
         /// The same services over HTTP.
         TrustgraphRest,
+        /// A queue of a TrustGraph deployment.
+        TrustgraphQueue,
         /// A command that has the data folder itself.
         CommandLine,
         /// Nobody: the program does it by itself.

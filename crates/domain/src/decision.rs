@@ -103,6 +103,7 @@ words!(
         Round,
         Approval,
         UncertainCall,
+        ToolInput,
         Edges,
     }
 );

@@ -36,6 +36,8 @@ pub enum Core {
     Told(u32),
     /// A call that is about to be made. They count from 1 for each call.
     Intent(u32),
+    /// A tool that was called asks for input. They count from 1 for each call.
+    Input(u32),
     End,
 }
 
@@ -55,6 +57,7 @@ impl Core {
             | Self::ParkDecision(_)
             | Self::ParkExpiry(_)
             | Self::Intent(_)
+            | Self::Input(_)
             | Self::Told(_)
             | Self::End => false,
         }
@@ -148,6 +151,17 @@ impl Name {
         Some((Self::new(about), number(n)?))
     }
 
+    /// That the tool whose outcome is recorded under `about` asks for input, for the `n`th time.
+    pub fn input(about: &Self, n: u32) -> Self {
+        Self::new(format!("{about}/input/{n}"))
+    }
+
+    /// The outcome of the call whose tool asks for input, and for the how manieth time it does.
+    pub fn as_input(&self) -> Option<(Self, u32)> {
+        let (about, n) = self.0.rsplit_once("/input/")?;
+        Some((Self::new(about), number(n)?))
+    }
+
     /// The one end of a session.
     pub fn end() -> Self {
         Self::new("end")
@@ -195,6 +209,7 @@ impl Name {
             ["told", n] => number(n).map(Core::Told),
             ["end"] => Some(Core::End),
             [_, .., "intent", n] => number(n).map(Core::Intent),
+            [_, .., "input", n] => number(n).map(Core::Input),
             _ => None,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::decision::Decision;
 use crate::document::{Document, Payload};
+use crate::input::{Content, Form};
 use crate::name::Name;
 use crate::{Caller, Timestamp, ToolName};
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,9 @@ pub struct Parked {
     /// What it would be called with.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub arguments: Map<String, Value>,
+    /// What the tool asks for, if it is the tool that asks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forms: Vec<Form>,
     /// Who may answer, by name; none means everybody who may ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<Vec<String>>,
@@ -46,6 +50,9 @@ pub struct Settled {
     /// What the call brought, as somebody knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Document>,
+    /// What the tool has asked for, by the names of its forms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
     /// Who answered; none if nobody did in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Caller>,
@@ -61,4 +68,7 @@ pub mod answer {
     pub const RETRY: &str = "retry";
     pub const CONTINUE: &str = "continue";
     pub const RESULT: &str = "result";
+    /// To what a tool asks for: give it, or do not.
+    pub const ANSWER: &str = "answer";
+    pub const DECLINE: &str = "decline";
 }

@@ -14,8 +14,10 @@ use std::borrow::Cow;
 /// has a prompt for it. From 3 on, all material of a prompt together has a limit, and a prompt that was too long is asked
 /// again with less of it; and a router's reply that repeats a description means what it describes, whatever name follows.
 /// From 4 on, it is recorded that an unsafe call is about to be made, and one of which nobody knows whether it was made is
-/// not made again without being asked for.
-pub const REVISION: u32 = 4;
+/// not made again without being asked for. From 5 on, what people have told a session reaches its subagents beside their framing
+/// (before: as the end of it), and counts in the room of a prompt; and a tool may ask a person for input. From 6 on, a call
+/// that was sent and brought no reply counts in the budget as one that did.
+pub const REVISION: u32 = 6;
 
 /// One part of a reply, as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

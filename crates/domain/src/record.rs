@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::body::{Accepted, Body, Ended, Exchange, Explained, Observed, Replied, Routed};
 pub use crate::cause::Cause;
+pub use crate::input::InputRequired;
 pub use crate::intent::Intended;
 pub use crate::name::{Core, Name};
 pub use crate::parts::REVISION;

@@ -103,9 +103,19 @@ pub struct RunSummary {
     /// Questions to people that nobody has answered yet, by session and number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parked: Vec<(SessionId, u32)>,
+    /// The rules by which its cost is counted; 0 of runs from before that was told here.
+    #[serde(default, skip_serializing_if = "is_untold")]
+    pub revision: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_untold(revision: &u32) -> bool {
+    *revision == 0
 }
 
 impl RunSummary {
+    /// The rules since which they are told here. Before, they made no difference to what a run costs.
+    pub const REVISIONS_SINCE: u32 = 6;
     /// Longest question text kept in a summary, in characters.
     pub const QUESTION_CHARS: usize = 300;
 

@@ -78,7 +78,8 @@ impl Shape {
 fn shape(within: &str, object: &Map<String, Value>, key: &str, value: &Value) -> Option<Shape> {
     let said = match key {
         "question" | "framing" | "state" | "raw" | "answer" | "text" | "error" | "reply" | "goal" | "context"
-        | "idempotency_key" | "history" | "earlier" | "arguments" | "mended" | "signals" | "left_out" | "trace" => true,
+        | "told" | "idempotency_key" | "history" | "earlier" | "arguments" | "mended" | "signals" | "left_out"
+        | "trace" | "forms" | "content" => true,
         "signature" => within == "parts",
         "reason" => matches!(within, "reading" | "failures"),
         "chosen" | "options" => object.get("kind").is_some_and(|kind| kind == "goals"),
@@ -88,7 +89,7 @@ fn shape(within: &str, object: &Map<String, Value>, key: &str, value: &Value) ->
     match value {
         Value::String(text) if said && !text.is_empty() => Some(Shape::Text),
         Value::Array(items) if said && !items.is_empty() => Some(Shape::List),
-        Value::Object(members) if key == "arguments" && !members.is_empty() => Some(Shape::Map),
+        Value::Object(members) if matches!(key, "arguments" | "content") && !members.is_empty() => Some(Shape::Map),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }

@@ -11,8 +11,8 @@ use parking_lot::RwLock;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use trellis_domain::RunId;
 use trellis_domain::config::{Settings, StoredItem, ToolItem, ToolKind};
+use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::permits::CallCapacity;
 use trellis_orchestrator::ports::{BoxFuture, ModelWish, ToolCall, ToolError, ToolOutput, ToolRunner};
 
@@ -79,8 +79,8 @@ impl ToolRunner for FixtureTools {
         }
     }
 
-    fn obstacle(&self, tool: &ToolItem, settings: &Settings) -> Option<String> {
-        if is_fixture(tool) { None } else { self.inner.obstacle(tool, settings) }
+    fn obstacle(&self, workspace: &Workspace, tool: &ToolItem, settings: &Settings) -> Option<String> {
+        if is_fixture(tool) { None } else { self.inner.obstacle(workspace, tool, settings) }
     }
 
     fn capacity(&self, tool: &ToolItem, settings: &Settings, wish: ModelWish<'_>) -> Option<Arc<CallCapacity>> {

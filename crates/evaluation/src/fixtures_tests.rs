@@ -33,6 +33,7 @@ fn call(tool: Arc<ToolItem>, in_run: &str, arguments: &Value) -> ToolCall {
         max_reply_bytes: 1 << 20,
         labels: Some(CallLabels { run, session, step, attempt: 1, task_type: None, model: None }),
         permit: Permit::default(),
+        input: trellis_orchestrator::ports::CallInput::Nobody,
     }
 }
 

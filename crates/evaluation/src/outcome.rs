@@ -88,8 +88,10 @@ impl Outcome {
     pub fn of(records: &[Record]) -> Self {
         let mut outcome = Self::default();
         let mut usage = Usage::default();
+        // All sessions of a run have the same.
+        let revision = records.iter().find_map(|record| Some(record.body.as_accepted()?.revision)).unwrap_or_default();
         for Record { header, body } in records {
-            add_cost(&mut usage, body);
+            add_cost(&mut usage, body, revision);
             outcome.run.get_or_insert_with(|| header.run.clone());
             outcome.count_failures(body);
             if header.late {
@@ -109,6 +111,7 @@ impl Outcome {
                 | Body::FannedOut(_)
                 | Body::Joined(_)
                 | Body::Intended(_)
+                | Body::InputRequired(_)
                 | Body::Parked(_)
                 | Body::Settled(_)
                 | Body::Told(_)
@@ -165,6 +168,7 @@ impl Outcome {
             | Body::FannedOut(_)
             | Body::Joined(_)
             | Body::Intended(_)
+            | Body::InputRequired(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Told(_)

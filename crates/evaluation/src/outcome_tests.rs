@@ -76,6 +76,7 @@ fn routed() -> Body {
         task_type: "general".into(),
         pattern: "react".into(),
         framing: "".into(),
+        told: std::sync::Arc::default(),
         termination: String::new(),
         limits: Limits::default(),
         decisions: vec![

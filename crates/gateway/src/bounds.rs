@@ -31,7 +31,9 @@ pub(crate) const FLOORS: usize = 4;
 /// Replies that may be large are made so many at a time.
 pub(crate) const MADE_AT_ONCE: usize = 4;
 /// Runs whose evidence is gathered at a time.
-pub(crate) const CHECKED_AT_ONCE: usize = 2;
+pub(crate) const CHECKED_AT_ONCE: usize = 4;
+/// And of one workspace: nobody keeps the others from it.
+pub(crate) const CHECKED_OF_ONE_WORKSPACE: usize = 1;
 /// Most bytes of the records in one reply with a run's evidence.
 pub(crate) const EVIDENCE: usize = 32 << 20;
 /// Bytes that wait in a connection's own buffer in the system.

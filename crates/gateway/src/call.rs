@@ -2,6 +2,7 @@
 
 use crate::inside::Inside;
 use crate::members::Members;
+use crate::request_memory::BodyPlace;
 use serde_json::{Map, Value};
 use trellis_domain::{Caller, Flow, Scope, Surface, Workspace};
 
@@ -12,11 +13,21 @@ pub(crate) struct Call {
     /// The flow it is addressed to; None for services of the workspace.
     pub(crate) flow: Option<Flow>,
     pub(crate) request: Map<String, Value>,
+    /// What the request takes of the memory for large ones.
+    pub(crate) memory: Option<BodyPlace>,
 }
 
 impl Call {
     pub(crate) fn members(&self) -> Members<'_> {
         Members::new(&self.request)
+    }
+
+    /// Forgets what was asked, and makes room for others: for what goes on for hours without it.
+    pub(crate) fn forget_request(&mut self) {
+        self.request = Map::new();
+        if let Some(place) = self.memory.take() {
+            place.give_back();
+        }
     }
 
     pub(crate) fn workspace(&self) -> &Workspace {

@@ -7,16 +7,19 @@ use crate::bounds;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use std::time::Duration;
 use tokio::task::JoinError;
 use trellis_domain::run::RunSummary;
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::audit::Audit;
+use trellis_orchestrator::documents::{Entered, Gate};
 use trellis_orchestrator::evidence::Evidence;
 use trellis_orchestrator::ports::{JournalError, Log, LogError};
 
 /// Most bytes of a run's record that is checked in passing: `trellis verify` takes any.
 const CHECKED: usize = 16 << 20;
+/// An answer does not wait longer for its check.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// So many verdicts are remembered.
 const REMEMBERED: usize = 1_024;
 /// Most bytes of a verdict that is remembered.
@@ -40,12 +43,12 @@ pub(crate) enum CheckError {
     Bug(#[from] JoinError),
 }
 
-/// One checked run, as it was: records that come behind its end make it another.
-type Key = (Workspace, RunId, u64);
+/// One checked run, as it was: records that come behind its end make it another, and so does an erasure, of whatever.
+type Key = (Workspace, RunId, u64, u64);
 
 #[derive(Debug)]
 pub(crate) struct Checks {
-    turns: Arc<Semaphore>,
+    turns: Gate,
     verdicts: Mutex<Verdicts>,
 }
 
@@ -57,39 +60,42 @@ struct Verdicts {
 
 impl Default for Checks {
     fn default() -> Self {
-        Self { turns: Arc::new(Semaphore::new(bounds::CHECKED_AT_ONCE)), verdicts: Mutex::default() }
+        let turns = Gate::new(bounds::CHECKED_AT_ONCE, bounds::CHECKED_OF_ONE_WORKSPACE, PATIENCE);
+        Self { turns, verdicts: Mutex::default() }
     }
 }
 
 impl Checks {
-    /// Waits for the turn to gather the evidence of a run.
-    pub(crate) async fn turn(&self) -> OwnedSemaphorePermit {
-        Arc::clone(&self.turns).acquire_owned().await.expect("the semaphore is never closed")
+    /// Waits for the turn to gather the evidence of a run; none if it did not come in time.
+    pub(crate) async fn turn(&self, workspace: &Workspace) -> Option<Entered> {
+        self.turns.enter(workspace).await
     }
 
     /// Holds the record of a run that has ended against the log.
     pub(crate) async fn of(
         &self,
-        log: &dyn Log,
+        log: &Arc<dyn Log>,
         workspace: &Workspace,
         run: &RunSummary,
     ) -> Result<Verdict, CheckError> {
-        let key = (workspace.clone(), run.run.clone(), run.seq);
+        let key = (workspace.clone(), run.run.clone(), run.seq, log.erasures().await?);
         if let Some(known) = self.known(&key) {
             return Ok(known);
         }
-        let turn = self.turn().await;
+        let Some(turn) = self.turn(workspace).await else {
+            // Not remembered: the next time there may be a turn.
+            return Ok(Verdict::NotChecked("many other runs are being checked".to_owned()));
+        };
         // Whoever was before may have asked for the same.
         if let Some(known) = self.known(&key) {
             return Ok(known);
         }
-        let verdict = match log.evidence(workspace, &run.run, CHECKED).await {
-            // The turn ends when the work does, whoever waits for it.
-            Ok(Some(evidence)) => {
+        let verdict = match gathered(Arc::clone(log), (workspace, &run.run), CHECKED, turn).await? {
+            Ok((Some(evidence), turn)) => {
                 let audited = move || (verdict(&evidence), turn);
                 tokio::task::spawn_blocking(audited).await?.0
             }
-            Ok(None) => Verdict::NotChecked("the log knows nothing of it".to_owned()),
+            Ok((None, _)) => Verdict::NotChecked("the log knows nothing of it".to_owned()),
             Err(LogError::TooLarge(_)) => Verdict::NotChecked(format!(
                 "it has more than {} MiB, too much to be checked in passing",
                 CHECKED >> 20
@@ -103,6 +109,22 @@ impl Checks {
 
     fn known(&self, key: &Key) -> Option<Verdict> {
         self.verdicts.lock().known.get(key).cloned()
+    }
+}
+
+/// What proves a run. Whoever asked may leave: the turn ends when the work does, so that nobody has more of them.
+pub(crate) async fn gathered(
+    log: Arc<dyn Log>,
+    (workspace, run): (&Workspace, &RunId),
+    most: usize,
+    turn: Entered,
+) -> Result<Result<(Option<Evidence>, Entered), LogError>, JoinError> {
+    let (workspace, run) = (workspace.clone(), run.clone());
+    let gathering = tokio::spawn(async move { Ok((log.evidence(&workspace, &run, most).await?, turn)) });
+    match gathering.await {
+        // A fault of ours is answered as everywhere else.
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        gathered => gathered,
     }
 }
 

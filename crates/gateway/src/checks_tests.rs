@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn no_more_verdicts_are_remembered_than_there_is_room_for_and_no_long_ones() {
     let mut verdicts = Verdicts::default();
-    let key = |number: usize| (Workspace::default(), RunId::new(&format!("r{number}")).unwrap(), 7);
+    let key = |number: usize| (Workspace::default(), RunId::new(&format!("r{number}")).unwrap(), 7, 0);
     for number in 0..REMEMBERED + 10 {
         verdicts.remember(key(number), &Verdict::Checked(Vec::new()));
     }

@@ -22,9 +22,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
-use trellis_domain::Collection;
 use trellis_domain::rdf::Quad;
-use trellis_orchestrator::knowledge::check;
+use trellis_domain::{Collection, Surface};
+use trellis_orchestrator::knowledge::check_loaded;
 use trellis_orchestrator::ports::{KnowledgeError, KnowledgePlace};
 
 /// Bytes of a message, which has a hundred triples.
@@ -179,7 +179,7 @@ impl Importing {
         };
         let source = if batch.metadata.id.is_empty() { "an import".to_owned() } else { batch.metadata.id };
         let place = KnowledgePlace { workspace: self.inside.workspace().clone(), collection };
-        batch.triples.retain(|quad| match check(quad) {
+        batch.triples.retain(|quad| match check_loaded(quad) {
             Ok(()) => true,
             Err(why) => {
                 self.left_out += 1;
@@ -188,7 +188,13 @@ impl Importing {
             }
         });
         self.inside.knowledge().add(&place, &source, batch.triples).await?;
-        self.sources.insert((place, source));
+        let known = (place, source);
+        if !self.sources.contains(&known) {
+            let (place, source) = &known;
+            let by = self.inside.caller(Surface::TrustgraphSocket);
+            self.inside.knowledge().note_loader(place, source, &by).await?;
+            self.sources.insert(known);
+        }
         if self.sources.len() > MOST_SOURCES { self.finish().await } else { Ok(()) }
     }
 

@@ -5,7 +5,7 @@ use crate::inside::Inside;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
-use trellis_domain::Collection;
+use trellis_domain::{Collection, Surface};
 use trellis_orchestrator::ports::TablePlace;
 use trellis_orchestrator::tables::{MOST_AT_ONCE, TableLoadError};
 
@@ -78,8 +78,9 @@ impl RowsImport {
         let kept: Vec<_> = kept.collect();
         let table = schema.name.clone();
         let place = TablePlace { workspace: inside.workspace().clone(), collection, table };
+        let loader = inside.tables().by(inside.caller(Surface::TrustgraphSocket));
         for batch in kept.chunks(MOST_AT_ONCE) {
-            let put = inside.tables().put::<std::convert::Infallible>(&place, schema, &source, batch.to_vec()).await;
+            let put = loader.put::<std::convert::Infallible>(&place, schema, &source, batch.to_vec()).await;
             put.map_err(|error| match error {
                 TableLoadError::Tables(error) => error.into(),
                 TableLoadError::Embed(error) => ServiceError::from(error),

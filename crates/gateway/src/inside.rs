@@ -7,19 +7,23 @@ use crate::access::{Access, EnterError, Identity, Reach};
 use crate::calls::Calls;
 use crate::capacity::Capacity;
 use crate::loads::{LoadPermit, Loads};
+use crate::parquet::Parquet;
 use crate::wiring::{Founder, Phase, RunText, Wiring};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinError;
+use trellis_domain::config::StoredItem;
 use trellis_domain::limits::Limits;
 use trellis_domain::{Caller, RunId, Surface, Timestamp, Workspace};
 use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::meter::TokenMeter;
 use trellis_orchestrator::ports::{
-    Asking, Config, ConfigError, Graph, JournalError, Knowledge, Library, Log, Prompter, ToolRunner, World,
+    Asking, Config, ConfigError, Graph, JournalError, Knowledge, Library, Log, Presence, Prompter, ToolRunner, World,
 };
+use trellis_orchestrator::status::Status;
 use trellis_orchestrator::tables::{Asker, TableLoader};
+use trellis_orchestrator::toolbox;
 use trellis_orchestrator::{
     AcceptError, Acceptance, Answered, Answering, Cancelling, DecideError, Earlier, Item, Question, RunService,
     RunSubscription, TellError, Telling, TurnError,
@@ -56,7 +60,9 @@ struct Behind {
     knowledge: Arc<dyn Knowledge>,
     graph_rag: Option<GraphRag>,
     tables: TableLoader,
+    parquet: Option<Parquet>,
     log: Arc<dyn Log>,
+    presence: Arc<dyn Presence>,
     run_text: Arc<dyn RunText>,
 }
 
@@ -153,19 +159,40 @@ impl Inside {
         &self.behind.tables
     }
 
+    /// Reads Parquet files.
+    pub(crate) fn parquet(&self) -> Option<&Parquet> {
+        self.behind.parquet.as_ref()
+    }
+
     /// Puts questions about tables to a model.
     pub(crate) fn asker(&self) -> Asker {
-        Asker { prompter: Arc::clone(&self.behind.prompter), tables: Arc::clone(self.behind.tables.tables()) }
+        let behind = &self.behind;
+        Asker {
+            prompter: Arc::clone(&behind.prompter),
+            tables: Arc::clone(behind.tables.tables()),
+            world: Arc::clone(&behind.world),
+        }
     }
 
     /// What proves the records of the workspace.
-    pub(crate) fn log(&self) -> &dyn Log {
-        &*self.behind.log
+    pub(crate) fn log(&self) -> &Arc<dyn Log> {
+        &self.behind.log
     }
 
     /// Runs as people read them.
     pub(crate) fn run_text(&self) -> &dyn RunText {
         &*self.behind.run_text
+    }
+
+    /// Writes items of configuration. Tools that the operator does not offer are refused here; whoever writes them some
+    /// other way cannot call them either.
+    pub(crate) async fn configure(&self, items: Vec<StoredItem>, by: Caller) -> Result<u64, ConfigError> {
+        let refused = toolbox::refused(&items, &self.workspace, self.tools().servers());
+        if refused.is_empty() {
+            self.config().put(&self.workspace, items, by).await
+        } else {
+            Err(ConfigError::Invalid(refused))
+        }
     }
 
     /// Accepts a question.
@@ -218,7 +245,9 @@ impl Gateway {
             knowledge: wiring.knowledge,
             graph_rag: wiring.graph_rag,
             tables: wiring.tables,
+            parquet: wiring.parquet.map(Parquet::new),
             log: wiring.log,
+            presence: wiring.presence,
             run_text: wiring.run_text,
         };
         Self {
@@ -314,6 +343,11 @@ impl Gateway {
     pub(crate) async fn open_runs(&self) -> Result<usize, ConfigError> {
         self.behind.config.workspaces().await?;
         Ok(self.behind.runs.count_open().await?)
+    }
+
+    /// How those are getting on who work on the store.
+    pub(crate) async fn status(&self) -> Result<Status, JournalError> {
+        self.behind.runs.status(&*self.behind.presence).await
     }
 
     /// Tokens that models have read and written since the start, of all workspaces.

@@ -11,6 +11,7 @@ use crate::error::{Code, ErrorBody, ServiceError};
 use crate::inside::{Gateway, Inside};
 use crate::json::{self, JsonError};
 use crate::peer::{Peer, while_there};
+use crate::request_memory::BodyPlace;
 use crate::responses::by_status;
 use crate::services::Service;
 use axum::body::Bytes;
@@ -67,7 +68,7 @@ pub(crate) async fn workspace_service(
     let request = read_object(&body)?;
     let service = Service::of_workspace(&kind).ok_or_else(unknown_kind)?;
     let inside = inside_of(&gateway, &identity, &request).await?;
-    let call = Call { inside, surface: Surface::TrustgraphRest, flow: None, request };
+    let call = Call { inside, surface: Surface::TrustgraphRest, flow: None, request, memory: None };
     if let Some(turn) = turn.filter(|_| service.takes_long(&call)) {
         turn.give_back();
     }
@@ -94,15 +95,18 @@ pub(crate) async fn flow_service(
     State(gateway): State<Arc<Gateway>>,
     Path((flow, kind)): Path<(String, String)>,
     peer: Option<Extension<Peer>>,
+    memory: Option<Extension<BodyPlace>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ServiceError> {
     let identity = identify(&gateway, &headers)?;
     let request = read_object(&body)?;
+    drop(body);
+    let memory = memory.map(|Extension(place)| place);
     let service = Service::of_flow(&kind).ok_or_else(unknown_kind)?;
     let inside = inside_of(&gateway, &identity, &request).await?;
     let flow = Flow::new(&flow).map_err(|error| ServiceError::request(error.to_string()))?;
-    let call = Call { inside, surface: Surface::TrustgraphRest, flow: Some(flow), request };
+    let call = Call { inside, surface: Surface::TrustgraphRest, flow: Some(flow), request, memory };
     let answered = answer(&gateway, service, call);
     // What reads the graph is of no use without its reader. All else may have effects, and goes on.
     let peer = peer.as_deref().filter(|_| matches!(service, Service::Sparql | Service::Triples));

@@ -17,6 +17,7 @@ use crate::knocks::Knock;
 use crate::line::Line;
 use crate::mcp::{self, McpRefusal};
 use crate::openai::{self, OpenAiError};
+use crate::page;
 use crate::peer::Connection;
 use crate::request_memory::BodyPlace;
 use crate::rest;
@@ -56,13 +57,12 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         .route("/api/metrics", get(health::metrics))
         .route("/api/metrics/query", get(figures::query))
         .route("/ontology", get(docs::ontology))
-        // Until there is a page, whoever comes by browser is shown what there is.
-        .route("/", get(async || Redirect::temporary("/api/docs")))
-        .route("/index.html", get(async || Redirect::temporary("/api/docs")))
+        .route("/", get(page_or_reference))
+        .route("/index.html", get(page_or_reference))
         .merge(openai::routes())
         .merge(mcp::routes())
         .merge(docs::routes())
-        .fallback(async |uri: Uri| error_at(uri.path(), ServiceError::new(Code::NotFound, NOTHING_HERE)))
+        .fallback(page_or_nothing)
         .method_not_allowed_fallback(async |method: Method, uri: Uri| {
             let reason = format!("{method} is not possible here; /api/docs says what is");
             error_at(uri.path(), ServiceError::new(Code::MethodNotAllowed, reason))
@@ -83,6 +83,17 @@ async fn same_site(State(gateway): State<Arc<Gateway>>, request: Request, next: 
         return next.run(request).await;
     }
     error_at(request.uri().path(), ServiceError::new(Code::AccessDenied, "access denied"))
+}
+
+/// A person gets the page; a program is led to what says how it can go on.
+async fn page_or_reference(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    page::response(&method, &uri, &headers).unwrap_or_else(|| Redirect::temporary("/api/docs").into_response())
+}
+
+/// What has no route: a file of the page, an address within it, or nothing.
+async fn page_or_nothing(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    let nothing = || error_at(uri.path(), ServiceError::new(Code::NotFound, NOTHING_HERE));
+    page::response(&method, &uri, &headers).unwrap_or_else(nothing)
 }
 
 const NOTHING_HERE: &str = "there is nothing at this address; /api/docs says what there is";
@@ -145,6 +156,8 @@ fn may_be_large(path: &str) -> bool {
     let (first, last) = (rest.split('/').next().unwrap_or_default(), rest.rsplit('/').next().unwrap_or_default());
     match first {
         "configuration" => true,
+        // The list; what else is done with tools may take its time.
+        "tools" => rest == first,
         "runs" => ["records", "trace", "graph"].contains(&last),
         "flow" if rest != first => last == "triples",
         service => SERVICES.contains(&service),

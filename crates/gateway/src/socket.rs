@@ -13,7 +13,7 @@ use crate::inside::Gateway;
 use crate::json::{self, JsonError};
 use crate::knocks::Knock;
 use crate::outbox::{Outbox, Replies, Reply};
-use crate::request_memory::{Full, Place};
+use crate::request_memory::{BodyPlace, Full, Place};
 use crate::services::Service;
 use axum::body::Bytes;
 use axum::extract::ws::WebSocketUpgrade;
@@ -238,9 +238,11 @@ impl Connection {
         };
         let (gateway, outbox) = (Arc::clone(&self.gateway), Outbox::new(id, self.replies.clone()));
         self.tasks.spawn(async move {
-            let _taken = (place, one_of_all);
+            let memory = BodyPlace::new(place);
+            let _taken = (memory.clone(), one_of_all);
             let serve = async {
-                let (service, call) = addressed(&gateway, identity, frame, outbox.has_id()).await?;
+                let (service, mut call) = addressed(&gateway, identity, frame, outbox.has_id()).await?;
+                call.memory = Some(memory);
                 service.stream(&gateway, call, &outbox).await
             };
             // A request must have an answer whatever happens: the stock client waits for ever.
@@ -376,7 +378,7 @@ async fn addressed(
         }
     };
     let inside = gateway.enter(&identity, text("workspace")?).await?;
-    Ok((service, Call { inside, surface: Surface::TrustgraphSocket, flow, request }))
+    Ok((service, Call { inside, surface: Surface::TrustgraphSocket, flow, request, memory: None }))
 }
 
 /// Writes replies until nobody has any left, and gives the sink back; or until the peer is gone.

@@ -2,7 +2,9 @@
 
 use crate::access::Access;
 use crate::calls::Calls;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use trellis_domain::Workspace;
 use trellis_domain::record::Record;
@@ -12,10 +14,11 @@ use trellis_orchestrator::documents::Loader;
 use trellis_orchestrator::graph_rag::GraphRag;
 use trellis_orchestrator::meter::TokenMeter;
 use trellis_orchestrator::ports::{
-    BoxFuture, Config, ConfigError, Graph, Knowledge, Library, Log, Prompter, ToolRunner, World,
+    BoxFuture, Config, ConfigError, Graph, Knowledge, Library, Log, Presence, Prompter, ToolRunner, World,
 };
 use trellis_orchestrator::tables::TableLoader;
 use trellis_patterns::router::OperatorLimits;
+use trellis_tabular::Program;
 
 /// Gives a new workspace what it starts with.
 pub trait Founder: Send + Sync + std::fmt::Debug {
@@ -26,6 +29,17 @@ pub trait Founder: Send + Sync + std::fmt::Debug {
 pub trait RunText: Send + Sync + std::fmt::Debug {
     /// The run from its question to its end, with whole texts or only with their beginnings.
     fn of(&self, run: &RunSummary, records: &[Arc<Record>], full: bool) -> String;
+}
+
+/// How Parquet files are read that somebody sends.
+#[derive(Debug, Clone)]
+pub struct ParquetReader {
+    /// How a process is started that reads one.
+    pub program: Program,
+    /// Where a file is kept while it is read, on disk.
+    pub folder: PathBuf,
+    /// How long a file waits for its turn behind others.
+    pub patience: Duration,
 }
 
 /// What a gateway is connected to.
@@ -51,7 +65,11 @@ pub struct Wiring {
     pub graph_rag: Option<GraphRag>,
     /// Tables, and how rows get into them.
     pub tables: TableLoader,
+    /// How Parquet files are read; none if they are not.
+    pub parquet: Option<ParquetReader>,
     pub log: Arc<dyn Log>,
+    /// Who works on the store.
+    pub presence: Arc<dyn Presence>,
     pub run_text: Arc<dyn RunText>,
     pub access: Access,
     pub founder: Arc<dyn Founder>,

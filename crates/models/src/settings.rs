@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+use trellis_orchestrator::documents::FactsBudgets;
 
 /// How models are called: all of them, and some by name.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,6 +18,10 @@ pub struct ModelSettings {
     pub providers: BTreeMap<String, ProviderSettings>,
     /// The model that makes vectors of documents and questions; none means that only words are searched.
     pub embedding_model: Option<String>,
+    /// The model that is asked for the facts of documents while they are loaded; none means that nobody is asked.
+    pub extraction_model: Option<String>,
+    /// What it may be asked for.
+    pub extraction_budgets: FactsBudgets,
     /// The pause between two pieces of a rehearsed reply.
     pub rehearsal_delay: Option<Duration>,
 }

@@ -1,6 +1,6 @@
 //! Accepting a question: a commit that opens its first turn. Only then is the caller told.
 
-use crate::orchestrator::Orchestrator;
+use crate::orchestrator::{NewerRun, Orchestrator};
 use crate::ports::{Commit, ConfigError, JournalError, ModelWish, NewRecord, NewTurn, Outcome, PromptNeed, RunFilter};
 use std::sync::Arc;
 use trellis_domain::config::{Settings, ToolItem};
@@ -108,6 +108,8 @@ pub enum AcceptError {
     OtherRequest { run: RunId },
     #[error("there is no run {0} that has ended, so nothing can go on from it")]
     NothingEarlier(RunId),
+    #[error(transparent)]
+    Newer(#[from] NewerRun),
     #[error("{} open, which is the limit; wait until some have ended", counted(open, "run"))]
     TooManyRuns { open: usize },
     #[error(transparent)]
@@ -179,7 +181,13 @@ impl Orchestrator {
         let room = self.ports.prompter.room(PromptNeed { id: react::PROMPT, ..need });
         let obstacle = |tool: &Arc<ToolItem>| {
             // It is told with every session and every choice of the run.
-            let reason = self.ports.tools.obstacle(tool, &settings)?.chars().take(SHOWN_OF_OBSTACLE).collect();
+            let reason = self
+                .ports
+                .tools
+                .obstacle(&question.scope.workspace, tool, &settings)?
+                .chars()
+                .take(SHOWN_OF_OBSTACLE)
+                .collect();
             Some(Excluded { name: tool.name.to_string(), reason })
         };
         let not_here = settings.tools.values().filter_map(obstacle).collect();
@@ -246,7 +254,7 @@ impl Orchestrator {
         session: &SessionId,
         wanted: &Accepted,
         earlier: &Earlier,
-    ) -> Result<ExistingSession, JournalError> {
+    ) -> Result<ExistingSession, AcceptError> {
         let scope = &question.scope;
         let Some(log) = self.ports.journal.load(&scope.workspace, session).await? else {
             return Ok(ExistingSession::Nothing);
@@ -256,9 +264,13 @@ impl Orchestrator {
         let same = known.find(|accepted| {
             (accepted.request == wanted.request || accepted.request == before()) && earlier.fits(&accepted.earlier)
         });
-        Ok(same.map_or(ExistingSession::Other, |accepted| ExistingSession::Same {
-            limits: accepted.limits == wanted.limits && accepted.selection == wanted.selection,
-        }))
+        let Some(accepted) = same else { return Ok(ExistingSession::Other) };
+        let has_ended = log.records.iter().any(|record| record.header.name == Name::end());
+        if let (Some(first), false) = (log.records.first(), has_ended) {
+            NewerRun::check(first)?;
+        }
+        let limits = accepted.limits == wanted.limits && accepted.selection == wanted.selection;
+        Ok(ExistingSession::Same { limits })
     }
 
     /// What was asked and answered before, oldest first and bounded: a conversation may go on for ever, and a prompt may

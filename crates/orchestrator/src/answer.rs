@@ -6,6 +6,7 @@ use crate::park::decision;
 use crate::ports::{JournalError, NewTurn, Outcome, TurnKey};
 use serde_json::{Map, Value, json};
 use trellis_domain::document::Document;
+use trellis_domain::input;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::park::{Parked, Settled, answer as options};
 use trellis_domain::record::{Body, Name};
@@ -24,6 +25,8 @@ pub struct Answering {
     pub arguments: Option<Map<String, Value>>,
     /// What a call has brought, as the answerer knows it.
     pub result: Option<String>,
+    /// What a tool asks for: the fields of its form; of several, an object with one for each.
+    pub content: Option<Map<String, Value>>,
     pub by: Caller,
 }
 
@@ -51,11 +54,15 @@ pub enum DecideError {
     NotAnOption { choice: String, options: Vec<String> },
     #[error("this is for {} to decide", .0.join(", "))]
     NotAllowed(Vec<String>),
-    #[error("the question is not about a call, so there are no arguments to change")]
+    #[error("there are no arguments to change: the question is not whether or how a call is made")]
     NoArguments,
     #[error("`result` needs what the call has brought, and nothing else does")]
     ResultMismatch,
-    #[error("reason, arguments and result have {bytes} bytes; at most {limit} are allowed")]
+    #[error("`answer` needs what the tool asks for, as content, and nothing else does")]
+    ContentMismatch,
+    #[error("this is not what the tool asks for: {0}")]
+    WrongContent(String),
+    #[error("reason, arguments, result and content have {bytes} bytes; at most {limit} are allowed")]
     TooLong { bytes: usize, limit: u64 },
     #[error(transparent)]
     Turn(#[from] TurnError),
@@ -107,7 +114,8 @@ impl Orchestrator {
 
     /// The answer is recorded and may be shown to a model: it is no longer than a question may be.
     fn check_size(&self, answer: &Answering) -> Result<(), DecideError> {
-        let arguments = answer.arguments.as_ref().map_or(0, |arguments| json!(arguments).to_string().len());
+        let given = [&answer.arguments, &answer.content].into_iter().flatten();
+        let arguments = given.map(|given| json!(given).to_string().len()).sum::<usize>();
         let told = [&answer.reason, &answer.result].into_iter().flatten().map(String::len).sum::<usize>();
         let bytes = told + arguments;
         let limit = self.options.limits.refined(&SomeLimits::default()).max_question_bytes;
@@ -154,13 +162,21 @@ fn settled(session: &Session, park: &Parked, answer: &Answering) -> Result<Settl
         let (choice, options) = (answer.choice.clone(), park.offered.options.clone());
         return Err(DecideError::NotAnOption { choice, options });
     }
-    if answer.arguments.is_some() && park.tool.is_none() {
+    if answer.arguments.is_some() && (park.tool.is_none() || !park.forms.is_empty()) {
         return Err(DecideError::NoArguments);
     }
     if answer.result.is_some() != (answer.choice == options::RESULT) {
         return Err(DecideError::ResultMismatch);
     }
+    if answer.content.is_some() != (answer.choice == options::ANSWER) {
+        return Err(DecideError::ContentMismatch);
+    }
+    let content = answer.content.as_ref().map(|content| input::by_form(&park.forms, content));
+    if let Some(content) = &content {
+        input::check(&park.forms, content).map_err(DecideError::WrongContent)?;
+    }
     let decision = decision(park, &answer.choice, answer.reason.as_deref());
     let result = answer.result.as_deref().and_then(Document::stored);
-    Ok(Settled { number, decision, arguments: answer.arguments.clone(), result, by: Some(answer.by.clone()) })
+    let (arguments, by) = (answer.arguments.clone(), Some(answer.by.clone()));
+    Ok(Settled { number, decision, arguments, result, content, by })
 }

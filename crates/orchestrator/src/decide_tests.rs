@@ -83,6 +83,7 @@ fn subagent_of(pattern: &str) -> Session {
         task_type: "general".into(),
         pattern: pattern.into(),
         framing: "".into(),
+        told: std::sync::Arc::default(),
         termination: String::new(),
         limits: Limits { run_timeout_ms: 5_000, ..Limits::default() },
         decisions: Vec::new(),

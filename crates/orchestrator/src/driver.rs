@@ -5,7 +5,7 @@ use crate::decide::next;
 use crate::given_up::ID_TAKEN;
 use crate::handling::Handling;
 use crate::messages::messages_of;
-use crate::orchestrator::{Orchestrator, TurnError};
+use crate::orchestrator::{NewerRun, Orchestrator, TurnError};
 use crate::perform::{
     idempotency_key, outcome_as_told, outcome_of_agent, outcome_of_decline, outcome_of_report, remaining, within,
 };
@@ -440,7 +440,9 @@ impl Orchestrator {
         let workspace = &key.scope.workspace;
         let read = self.patiently(|journal| journal.load(workspace, &key.session));
         let Some(log) = read.await? else { return Ok(None) };
-        let snapshot = log.records.first().map_or(Hash::ZERO, |record| record.header.config);
+        let first = log.records.first();
+        first.map_or(Ok(()), |first| NewerRun::check(first))?;
+        let snapshot = first.map_or(Hash::ZERO, |record| record.header.config);
         let settings = self.ports.config.snapshot(workspace, snapshot).await?;
         let kept = log.kept.clone();
         Ok(Some((self.folded(settings, log), kept)))

@@ -55,12 +55,23 @@ impl Handling {
     pub(crate) fn outcome(&self, name: Name, body: Body, attempt: u32, time: Timestamp) -> NewRecord {
         let begun = self.session.intents(&name);
         let is_of_call = body.as_observed().is_some_and(|observed| observed.idempotency_key.is_some());
+        let is_of_call = is_of_call || body.as_input_required().is_some();
+        let name = self.name_of(name, &body);
         let mut outcome = self.own(name, body);
         outcome.causes.extend(heard(&outcome.body));
         if begun > 0 && is_of_call {
-            outcome.causes = vec![Name::intent(&outcome.name, begun).into()];
+            let about = outcome.name.as_input().map_or_else(|| outcome.name.clone(), |(about, _)| about);
+            outcome.causes = vec![Name::intent(&about, begun).into()];
         }
         NewRecord { attempt, ..self.decided(outcome, time) }
+    }
+
+    /// The name of what came of an effect: a tool that asks for input has not brought anything yet.
+    fn name_of(&self, effect: Name, body: &Body) -> Name {
+        if body.as_input_required().is_none() {
+            return effect;
+        }
+        Name::input(&effect, self.session.inputs(&effect) + 1)
     }
 
     /// An outcome that is known but not committed yet.
@@ -123,8 +134,13 @@ pub(crate) fn heard(body: &Body) -> Option<Cause> {
 
 /// What a record of a session follows from. What is not the pattern's own follows from everything.
 pub(crate) fn causes_of(session: &Session, name: &Name) -> Vec<Cause> {
-    let is_own = matches!(name.core(), None | Some(Core::Intent(_)));
-    let own = if is_own { own_causes(session, name) } else { session.tips().to_vec() };
+    causes_after(session, name, u32::MAX)
+}
+
+/// The same, had the tool that is called asked for input no more than so many times.
+pub(crate) fn causes_after(session: &Session, name: &Name, rounds: u32) -> Vec<Cause> {
+    let is_own = matches!(name.core(), None | Some(Core::Intent(_) | Core::Input(_)));
+    let own = if is_own { own_causes(session, name, rounds) } else { session.tips().to_vec() };
     own.into_iter().chain(told_before(session, name)).filter(|cause| cause != name).map(Cause::from).collect()
 }
 
@@ -139,9 +155,11 @@ fn told_before(session: &Session, name: &Name) -> Option<Name> {
     (last > 0).then(|| Name::told(last))
 }
 
-/// What the pattern says, the answer of a person that it waited for, and that it was about to be done before.
-fn own_causes(session: &Session, name: &Name) -> Vec<Name> {
+/// What the pattern says, the answer of a person that it waited for, that it was about to be done before, and what its tool
+/// has asked for.
+fn own_causes(session: &Session, name: &Name, rounds: u32) -> Vec<Name> {
     let (outcome, begun) = name.as_intent().unwrap_or_else(|| (name.clone(), u32::MAX));
+    let (outcome, rounds) = name.as_input().map_or((outcome, rounds), |(outcome, n)| (outcome, n.saturating_sub(1)));
     let own = match session.routed().map(|routed| pattern(&routed.pattern)) {
         Some(Ok(pattern)) => pattern.causes(session, &outcome),
         Some(Err(_)) | None => session.tips().to_vec(),
@@ -157,6 +175,11 @@ fn own_causes(session: &Session, name: &Name) -> Vec<Name> {
                 causes.push(cause);
             }
         }
+    }
+    let asked = (1..=session.inputs(&outcome).min(rounds)).map(|n| (n, Name::input(&outcome, n)));
+    let before = |n: u32| session.input_required(&outcome, n).is_some_and(|asked| asked.intent < begun);
+    for (_, input) in asked.filter(|(n, _)| before(*n)) {
+        causes.extend(answer(&input).into_iter().chain([input]));
     }
     causes
 }

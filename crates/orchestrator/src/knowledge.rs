@@ -3,9 +3,12 @@
 use crate::ports::{Knowledge, KnowledgeError, KnowledgePlace};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use trellis_domain::Caller;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_provenance::iri;
 
+/// How a version of a document is called, in the library as well. Graphs with its facts are called after it.
+pub const DOCUMENT: &str = "urn:trellis:document:";
 /// Bytes of an IRI or of a blank node's name.
 pub const LONGEST_NAME: usize = 8 << 10;
 /// Bytes of a literal.
@@ -46,6 +49,17 @@ pub fn check(quad: &Quad) -> Result<(), String> {
     }
     let graph = quad.g.as_deref().unwrap_or_default();
     if graph.len() > LONGEST_NAME { Err(too_long("the name of a graph", LONGEST_NAME)) } else { Ok(()) }
+}
+
+/// The same for what somebody loads. Graphs of documents have what was read in these, and answers cite them: nobody else
+/// writes into one.
+pub fn check_loaded(quad: &Quad) -> Result<(), String> {
+    match quad.g.as_deref() {
+        Some(graph) if graph.starts_with(DOCUMENT) => {
+            Err(format!("the graph {} is that of a document: only its facts lie there", shown(&Term::iri(graph))))
+        }
+        Some(_) | None => check(quad),
+    }
 }
 
 /// The same for the name of a source.
@@ -111,6 +125,16 @@ pub enum LoadError<E> {
     Knowledge(#[from] KnowledgeError),
 }
 
+/// A source that is loaded.
+#[derive(Debug, Clone)]
+pub struct NewSource {
+    pub place: KnowledgePlace,
+    /// What its load is remembered by.
+    pub name: String,
+    /// Who loads it.
+    pub by: Caller,
+}
+
 /// Adds what a source says, batch by batch, and tells how far it is. Reading a source blocks, so it has a thread of its
 /// own; it is not read ahead of what is stored.
 ///
@@ -118,13 +142,13 @@ pub enum LoadError<E> {
 /// completes it.
 pub async fn load<E: Send + 'static>(
     knowledge: Arc<dyn Knowledge>,
-    place: KnowledgePlace,
-    source: String,
+    source: NewSource,
     quads: impl Iterator<Item = Result<Quad, E>> + Send + 'static,
     progress: impl Fn(Loaded) + Send + 'static,
 ) -> Result<Loaded, LoadError<E>> {
     let runtime = tokio::runtime::Handle::current();
     let work = move || {
+        let NewSource { place, name: source, by } = source;
         let (mut loaded, mut batch, mut bytes) = (Loaded::default(), Vec::new(), 0);
         let add = |batch: &mut Vec<Quad>, loaded: &mut Loaded| {
             // A source of which nothing can be read leaves no trace.
@@ -134,6 +158,9 @@ pub async fn load<E: Send + 'static>(
             let full = std::mem::take(batch);
             let read = full.len() as u64;
             loaded.new += runtime.block_on(knowledge.add(&place, &source, full))?.new;
+            if loaded.read == 0 {
+                runtime.block_on(knowledge.note_loader(&place, &source, &by))?;
+            }
             loaded.read += read;
             progress(*loaded);
             Ok::<_, KnowledgeError>(())
@@ -195,6 +222,11 @@ mod tests {
         let focus = Term::iri("urn:trustgraph:prov:focus:6a3f");
         assert!(refused(quad(focus, p.clone(), s.clone())).contains("follows from records"));
         assert_eq!(check(&quad(s.clone(), p.clone(), node)), Ok(()), "a run may be pointed at");
+        let in_passage =
+            Quad { g: Some("urn:trellis:document:6a3f/passage/1".to_owned()), ..quad(s.clone(), p.clone(), s.clone()) };
+        assert_eq!(check(&in_passage), Ok(()));
+        assert!(check_loaded(&in_passage).is_err_and(|why| why.contains("is that of a document")));
+        assert_eq!(check_loaded(&Quad { g: Some("urn:mine".to_owned()), ..in_passage }), Ok(()));
         let long = Term::literal("x".repeat(LONGEST_LITERAL + 1));
         assert!(refused(quad(s.clone(), p.clone(), long)).contains("literal is longer than 1024 KiB"));
         let mut nested = s.clone();

@@ -1,7 +1,7 @@
 //! The rules of the commit contract, once for every journal: given what is stored, what does a commit
 //! write, or does it conflict?
 
-use crate::ports::{Commit, NewRecord, OpenTurn, TurnKey};
+use crate::ports::{Commit, NewRecord, OpenTurn, TurnKey, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::record::{Accepted, Body, FORMAT, Header, Name, Record};
@@ -19,8 +19,13 @@ pub struct SessionHead {
 
 impl SessionHead {
     pub fn add(&mut self, header: &Header) {
-        self.version = self.version.max(header.version);
-        self.names.add(header.name.clone(), header.content);
+        self.add_record(header.name.clone(), header.version, header.content);
+    }
+
+    /// The same of a record whose header was not read.
+    pub fn add_record(&mut self, name: Name, version: u64, content: Hash) {
+        self.version = self.version.max(version);
+        self.names.add(name, content);
     }
 
     pub fn has_ended(&self) -> bool {
@@ -62,6 +67,30 @@ pub trait Stored {
 
     /// Something that nobody can guess, another each time: what a record's texts are salted with.
     fn seed(&mut self) -> [u8; 32];
+}
+
+/// What texts are salted with: from a secret that only this process has, and that it forgets.
+pub struct Salts {
+    secret: Hash,
+    count: u64,
+}
+
+impl std::fmt::Debug for Salts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Salts").field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+impl Salts {
+    pub fn new(world: &dyn World) -> Self {
+        let drawn: Vec<_> = (0..4).map(|_| world.fresh_id()).collect();
+        Self { secret: Hash::of(drawn.concat()), count: 0 }
+    }
+
+    pub fn next_seed(&mut self) -> [u8; 32] {
+        self.count += 1;
+        *Hash::of_joined([self.secret.as_bytes().as_slice(), &self.count.to_be_bytes()]).as_bytes()
+    }
 }
 
 /// What a commit writes.
@@ -243,6 +272,7 @@ fn begun(workspace: &Workspace, run: &RunId, accepted: &Accepted, started: Times
         seq: 0,
         usage: Usage::default(),
         parked: Vec::new(),
+        revision: Some(accepted.revision).filter(|it| *it >= RunSummary::REVISIONS_SINCE).unwrap_or_default(),
     }
 }
 
@@ -276,6 +306,7 @@ fn update(summary: &mut RunSummary, record: &Record) {
         | Body::Replied(_)
         | Body::Observed(_)
         | Body::Intended(_)
+        | Body::InputRequired(_)
         | Body::FannedOut(_)
         | Body::Joined(_)
         | Body::Told(_)
@@ -302,12 +333,12 @@ fn update(summary: &mut RunSummary, record: &Record) {
         | Body::Settled(_)
         | Body::Told(_)
         | Body::Ended(_) => {}
-        Body::Replied(_) | Body::Observed(_) => {
+        Body::Replied(_) | Body::InputRequired(_) | Body::Observed(_) => {
             if !summary.state.is_end() && summary.parked.is_empty() {
                 summary.state = RunState::Running;
             }
             if !record.header.late {
-                trellis_patterns::session::add_cost(&mut summary.usage, &record.body);
+                trellis_patterns::session::add_cost(&mut summary.usage, &record.body, summary.revision);
             }
         }
     }

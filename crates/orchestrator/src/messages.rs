@@ -17,6 +17,7 @@ pub(crate) fn messages_of(record: &Record) -> Vec<Arc<str>> {
         | Body::FannedOut(_)
         | Body::Joined(_)
         | Body::Intended(_)
+        | Body::InputRequired(_)
         | Body::Parked(_)
         | Body::Settled(_)
         | Body::Told(_)

@@ -8,6 +8,8 @@ use crate::ports::{
 use crate::suspects::Suspects;
 use crate::unread::Unread;
 use std::sync::Arc;
+use trellis_domain::RunId;
+use trellis_domain::record::{REVISION, Record};
 use trellis_patterns::router::OperatorLimits;
 
 /// What the loop is connected to.
@@ -60,6 +62,27 @@ pub enum TurnError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Newer(#[from] NewerRun),
+}
+
+/// A run whose rules are not known here.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "run {run} was begun by a newer version of this program (by rules {revision}; here {REVISION} are known); go on \
+     with that version, or end the run with `trellis run cancel {run}`"
+)]
+pub struct NewerRun {
+    run: RunId,
+    revision: u32,
+}
+
+impl NewerRun {
+    /// Whether the first record of a session says so.
+    pub fn check(first: &Record) -> Result<(), Self> {
+        let revision = first.body.as_accepted().map_or(0, |accepted| accepted.revision);
+        if revision <= REVISION { Ok(()) } else { Err(Self { run: first.header.run.clone(), revision }) }
+    }
 }
 
 impl TurnError {
@@ -67,6 +90,8 @@ impl TurnError {
         match self {
             Self::Journal(error) => error.disposition(),
             Self::Config(error) => error.disposition(),
+            // Whatever was decided by other rules would be wrong for good. Another process may know them.
+            Self::Newer(_) => Disposition::Retry,
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn expiry(session: &Session, turn: &Turn, number: u32) -> ShellStep {
         return ShellStep::Wait;
     }
     let decision = Decision { decided_by: DecidedBy::Rule, ..decision(park, &park.otherwise, None) };
-    let settled = Settled { number, decision, arguments: None, result: None, by: None };
+    let settled = Settled { number, decision, arguments: None, result: None, content: None, by: None };
     let mut closing = Closing::default();
     let (name, body) = (Name::park_decision(number), Body::Settled(Box::new(settled)));
     closing.records.push(Decided { session: id.clone(), name, causes: everything(session), body });

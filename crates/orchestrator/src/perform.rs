@@ -6,22 +6,24 @@ use crate::messages::{answer_id, thought_id};
 use crate::orchestrator::Orchestrator;
 use crate::permits::{CallCapacity, Permit};
 use crate::ports::{
-    CallLabels, ModelWish, PromptCall, PromptError, PromptNeed, PromptReply, ReplySink, ToolCall, ToolError, World,
+    CallInput, CallLabels, ModelWish, PromptCall, PromptError, PromptNeed, PromptReply, ReplySink, ToolCall, ToolError,
+    ToolOutput, ToolQuestion, World,
 };
 use crate::repetition::{Noticed, Repetition};
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_domain::config::ToolEffect;
+use trellis_domain::config::{ToolEffect, ToolItem};
 use trellis_domain::decision::{DecidedBy, Decision, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::parts::{CallPiece, Piece, Reply, ReplyPart};
 use trellis_domain::record::{
-    Body, Explained, FailedAttempt, Incomplete, Name, Observed, PromptUse, Reading, Replied, ReplyFormat,
+    Body, Explained, FailedAttempt, Incomplete, InputRequired, Name, Observed, PromptUse, Reading, Replied, ReplyFormat,
 };
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp, ToolName};
+use trellis_patterns::guard;
 use trellis_patterns::react::decoder::ReplyDecoder;
 use trellis_patterns::react::parser::{Channel, Fragment};
 use trellis_patterns::{CallPlace, Effect, PromptOrder, Reader, ReplyForm, Session, form, pattern, read_in};
@@ -101,6 +103,7 @@ impl Orchestrator {
             max_reply_bytes: limits.max_reply_bytes,
             labels: Some(labels(handling, name)),
             permit,
+            input: input_of(&handling.session, name, item),
         };
         // As for any prompt, the prompter knows when it had to wait, and can tell of the attempts that it made.
         let timeout = if item.kind.asks_a_model() { remaining(handling, started, u64::MAX) } else { timeout };
@@ -110,6 +113,15 @@ impl Orchestrator {
             Err(ToolError::new(format!("the tool `{tool}` did not answer within {}{unknown}", seconds(timeout))))
         };
         let (result, ms) = (result.unwrap_or_else(late), world.now().ms_since(started));
+        let result = match result {
+            Ok(ToolOutput { asks: Some(asks), .. }) => {
+                match asked(handling, name, (tool, &**item), key.clone(), *asks, ms) {
+                    Ok(asked) => return asked,
+                    Err(why) => Err(ToolError::new(why)),
+                }
+            }
+            result => result,
+        };
         let (text, error, calls, trace, state) = match result {
             Ok(output) => {
                 let trace = bounded(output.trace, tool);
@@ -124,6 +136,36 @@ impl Orchestrator {
         let result = Document::stored(text);
         Body::Observed(Observed { result, error, ms, state, idempotency_key: Some(key), usage, calls, trace })
     }
+}
+
+/// What a tool is told of the person behind its call.
+fn input_of(session: &Session, name: &Name, item: &ToolItem) -> CallInput {
+    if !guard::may_ask(session, item) {
+        return CallInput::Nobody;
+    }
+    guard::given_input(session, name).map_or(CallInput::Possible, |given| CallInput::Given(Box::new(given)))
+}
+
+/// The record that a tool asks for input, or why nobody is asked.
+fn asked(
+    handling: &Handling,
+    name: &Name,
+    (tool, item): (&ToolName, &ToolItem),
+    idempotency_key: String,
+    asks: ToolQuestion,
+    ms: u64,
+) -> Result<Body, String> {
+    let session = &handling.session;
+    if !guard::may_ask(session, item) {
+        return Err("the tool asks for input, and there is nobody to ask".to_owned());
+    }
+    if session.inputs(name) >= InputRequired::MOST_TIMES {
+        return Err(format!("the tool has asked for input {} times and asks again", InputRequired::MOST_TIMES));
+    }
+    let (tool, intent) = (tool.clone(), session.intents(name));
+    let ToolQuestion { forms, state } = asks;
+    let asked = InputRequired { tool, idempotency_key, intent, forms, state: state.map(Into::into), ms };
+    Ok(Body::InputRequired(Box::new(asked)))
 }
 
 /// The reply with what the model had been told by people when it was asked.

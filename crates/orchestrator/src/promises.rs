@@ -104,6 +104,7 @@ fn decisions(body: &Body) -> &[Decision] {
         Body::Settled(settled) => std::slice::from_ref(&settled.decision),
         Body::Accepted(_)
         | Body::Intended(_)
+        | Body::InputRequired(_)
         | Body::Observed(_)
         | Body::Joined(_)
         | Body::Parked(_)

@@ -39,7 +39,8 @@ impl Workers {
     /// Keeps back the turns that may be what stops the process. Also says whether there are others to serve.
     pub(crate) async fn hold_suspects(&self) -> (Vec<OpenTurn>, bool) {
         let held = &self.orchestrator.suspects;
-        let is_mine = |turn: &OpenTurn| self.options.roles.contains(&Role::of(turn));
+        let is_mine =
+            |turn: &OpenTurn| self.options.roles.contains(&Role::of(turn)) && self.options.is_wanted(&turn.key);
         match all_due_turns(&*self.orchestrator.ports.journal, Timestamp::from_micros(i64::MAX)).await {
             Ok(turns) => {
                 let mine = turns.into_iter().filter(is_mine);

@@ -5,7 +5,7 @@ use crate::driver::{Handled, Ticket, Waiting};
 use crate::given_up::{INTERNAL, SET_ASIDE};
 use crate::orchestrator::{Orchestrator, Ports, TurnError};
 use crate::permits::Permit;
-use crate::ports::{Claim, Claiming, Delivery, Disposition, OpenTurn};
+use crate::ports::{Claim, Claiming, Delivery, Disposition, OpenTurn, QueueError};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -34,11 +34,13 @@ pub(crate) struct Worker {
 enum WakeUpOutcome {
     /// There is nothing more to do for it. If the turn is still open and nobody has it, the next sweep wakes it again.
     Acknowledge,
-    Retry,
+    Retry(Duration),
 }
 
 /// How long a turn is left alone that could not be handled now.
 const RETRY: Duration = Duration::from_secs(2);
+/// The same for one that only another version of this program can handle.
+const LEFT: Duration = Duration::from_mins(1);
 
 impl Worker {
     /// The place is given up as soon as a call has to wait for its turn: turns that wait for a model hold only their
@@ -49,10 +51,13 @@ impl Worker {
         let queue = &self.orchestrator.ports.queue;
         let served = match self.serve_claimed(&delivery, place).await {
             WakeUpOutcome::Acknowledge => queue.acknowledge(&delivery).await,
-            WakeUpOutcome::Retry => queue.give_back(*delivery, RETRY).await,
+            WakeUpOutcome::Retry(delay) => queue.give_back(*delivery, delay).await,
         };
-        if let Err(error) = served {
-            tracing::warn!(%error, "a wake-up could not be settled; it may come again");
+        match served {
+            Ok(()) => {}
+            // Thousands of these follow one lost connection, and nothing is wrong with them.
+            Err(error @ QueueError::Stale) => tracing::debug!(%error, "a wake-up could not be settled"),
+            Err(error) => tracing::warn!(%error, "a wake-up could not be settled; it may come again"),
         }
     }
 
@@ -165,7 +170,7 @@ impl Worker {
         if error.disposition() == Disposition::Stop {
             self.failure.send_replace(Some(error.to_string()));
         }
-        WakeUpOutcome::Retry
+        WakeUpOutcome::Retry(if matches!(error, TurnError::Newer(_)) { LEFT } else { RETRY })
     }
 
     /// Ends the session of a turn that has stopped the process again and again.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use trellis_domain::Timestamp;
+use trellis_domain::{RunId, Timestamp, Workspace};
 
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
@@ -21,12 +21,28 @@ pub struct WorkerOptions {
     /// How long a claim on a turn lasts unless it is renewed, where claims expire: after a crash, nobody takes the turn
     /// before.
     pub claim_life: Duration,
+    /// Only this run is worked on; what others have left open stays as it is, for whoever goes on with them.
+    pub only: Option<(Workspace, RunId)>,
+}
+
+impl WorkerOptions {
+    /// Whether a turn is of a run that is worked on.
+    pub(crate) fn is_wanted(&self, turn: &TurnKey) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|(workspace, run)| turn.run == *run && turn.scope.workspace == *workspace)
+    }
 }
 
 impl Default for WorkerOptions {
     fn default() -> Self {
         let roles = vec![Role::Agent, Role::Aggregator];
-        Self { concurrency: 1024, sweep_every: Duration::from_secs(5), roles, claim_life: Duration::from_secs(30) }
+        Self {
+            concurrency: 1024,
+            sweep_every: Duration::from_secs(5),
+            roles,
+            claim_life: Duration::from_secs(30),
+            only: None,
+        }
     }
 }
 
@@ -209,7 +225,7 @@ impl Workers {
             let more = page.len() == PAGE;
             after = page.last().map(|turn| turn.key.clone());
             for turn in page {
-                if !suspects.holds(&turn.key) {
+                if self.options.is_wanted(&turn.key) && !suspects.holds(&turn.key) {
                     self.orchestrator.wake(turn).await;
                 }
             }

@@ -200,7 +200,7 @@ impl Fixture {
             decision: read.decisions,
             citations: read.citations,
             repairs: read.repairs,
-            heard: 0,
+            heard: self.session.told_count(),
             ..replied
         };
         self.record(name.clone(), Body::from(replied));
@@ -219,8 +219,9 @@ impl Fixture {
     pub(crate) fn overflow(&mut self, orders: &[Order]) {
         let (name, prompt) = asked(orders);
         let unusable = replied("", Reading::Unusable { reason: "the prompt was too long for the model".to_owned() });
-        let incomplete = Some(Incomplete::Context);
-        self.record(name.clone(), Body::from(Replied { decision: prompt.offered.clone(), incomplete, ..unusable }));
+        let (decision, incomplete) = (prompt.offered.clone(), Some(Incomplete::Context));
+        let heard = self.session.told_count();
+        self.record(name.clone(), Body::from(Replied { decision, incomplete, heard, ..unusable }));
     }
 
     /// Records what a tool brought.

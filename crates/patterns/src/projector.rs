@@ -112,7 +112,8 @@ impl Projector {
         self.drafts(record).into_iter().map(|draft| draft.event).collect()
     }
 
-    fn drafts(&mut self, record: &Record) -> Vec<Draft> {
+    /// The same, with the documents that each event refers to.
+    pub fn drafts(&mut self, record: &Record) -> Vec<Draft> {
         let id = &record.header.session;
         let session = self.sessions.entry(id.clone()).or_insert_with(|| Described::new(id.clone()));
         if !session.session.notice(record) {
@@ -160,6 +161,10 @@ impl Described {
             },
             Body::Intended(intended) => {
                 described.intend(&header.name, intended);
+                Vec::new()
+            }
+            Body::InputRequired(_) => {
+                described.ask_for_input(&header.name);
                 Vec::new()
             }
             Body::Observed(_) => {

@@ -26,6 +26,11 @@ impl Room {
         Self { bytes: self.bytes / NARROWED, ..self }
     }
 
+    /// What is left beside so many bytes that are shown whole.
+    pub(crate) fn beside(self, told: usize) -> Self {
+        Self { bytes: self.bytes.saturating_sub(told), ..self }
+    }
+
     /// The part for what is told besides the question.
     pub(crate) fn for_context(self) -> Self {
         Self { bytes: self.bytes / 4, ..self }
@@ -68,6 +73,11 @@ fn share(room: usize, mut lengths: Vec<usize>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::{Fixture, question, settings};
+    use crate::synthesis::SynthesisName;
+    use trellis_domain::Caller;
+    use trellis_domain::record::{Accepted, Body, Name, Routed};
+    use trellis_domain::told::Told;
 
     #[test]
     fn short_texts_stay_whole_and_long_ones_share_the_rest() {
@@ -94,5 +104,24 @@ mod tests {
         assert_eq!(each(room.narrowed()), (256 << 10) / NARROWED - 5);
         assert_eq!(each(Room { bytes: 12_000, ..room }.narrowed()), LEAST - 5);
         assert_eq!(each(Room { is_shared: false, bytes: 12_000, ..room }), 64 << 10, "by the rules before");
+    }
+
+    /// What people said is shown whole, so it is for the rest to become shorter.
+    #[test]
+    fn what_people_said_takes_room_from_the_material() {
+        for (revision, counts) in [(4, false), (5, true)] {
+            let mut fixture = Fixture::routed(settings(&[]), Accepted { revision, ..question("why?") });
+            let (name, whole) = (Name::synthesis(), fixture.session.room().bytes);
+            let said = Told { text: "x".repeat(1_000).into(), by: Caller::program() };
+            fixture.record(Name::told(1), Body::Told(said));
+            let message = fixture.session.messages(0, u32::MAX).unwrap().len();
+            let taken = whole - fixture.session.room_for(&name).bytes;
+            assert_eq!(taken, if counts { message } else { 0 }, "revision {revision}");
+            assert_eq!(fixture.session.room().bytes, whole, "a conversation counts messages where they stand");
+            let routed = fixture.session.routed().unwrap().clone();
+            let mut below = Fixture::begun(settings(&[]), Accepted { revision, ..question("why?") });
+            below.become_routed(Routed { told: "y".repeat(500).into(), ..routed });
+            assert_eq!(whole - below.session.room().bytes, if counts { 500 } else { 0 }, "what those above were told");
+        }
     }
 }

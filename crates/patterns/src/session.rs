@@ -15,7 +15,7 @@ use trellis_domain::ids::config_iri;
 use trellis_domain::limits::{Limits, OperatorLimits, PinnedLimits};
 use trellis_domain::outage::Outages;
 use trellis_domain::park::{Parked, Settled};
-use trellis_domain::record::{Accepted, Body, Ended, Name, Observed, Record, Replied, Routed};
+use trellis_domain::record::{Accepted, Body, Ended, InputRequired, Name, Observed, Record, Replied, Routed};
 use trellis_domain::told::Told;
 use trellis_domain::usage::Usage;
 use trellis_domain::{Hash, SessionId, Timestamp, Workspace};
@@ -114,7 +114,8 @@ impl Session {
     }
 
     fn count(&mut self, body: &Body) {
-        add_cost(&mut self.usage, body);
+        let revision = self.revision();
+        add_cost(&mut self.usage, body, revision);
         match body {
             Body::Accepted(accepted) if !accepted.state.is_empty() => self.tool_state.clone_from(&accepted.state),
             Body::Observed(observed) => {
@@ -128,6 +129,7 @@ impl Session {
             | Body::FannedOut(_)
             | Body::Joined(_)
             | Body::Intended(_)
+            | Body::InputRequired(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Told(_)
@@ -270,20 +272,30 @@ impl Session {
         self.routed().map_or_else(unrouted, |routed| routed.limits.clone())
     }
 
-    /// What a prompt has for its material: what the limits allow and the model can read.
+    /// What a prompt has for its material: what the limits allow and the model can read, without what people told the
+    /// sessions above, which every prompt shows whole.
     pub(crate) fn room(&self) -> Room {
         let bytes = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
         let (limits, can_read) = (self.limits(), self.accepted().and_then(|accepted| accepted.room));
-        Room {
+        let room = Room {
             bytes: bytes(limits.conversation_bytes.min(can_read.unwrap_or(u64::MAX))),
             each: bytes(limits.shown_observation_bytes),
             is_shared: self.revision() >= room::SINCE,
-        }
+        };
+        let told = self.routed().filter(|_| self.counts_messages()).map_or(0, |routed| routed.told.len());
+        room.beside(told)
+    }
+
+    /// The same for a prompt that shows what people told this session, too. A conversation counts that by itself.
+    pub(crate) fn room_beside_messages(&self) -> Room {
+        let told = if self.counts_messages() { self.all_messages().len() } else { 0 };
+        self.room().beside(told)
     }
 
     /// The same for what is asked under this name: much less if it was too long before.
     pub(crate) fn room_for(&self, name: &Name) -> Room {
-        if self.was_too_long(name) { self.room().narrowed() } else { self.room() }
+        let room = self.room_beside_messages();
+        if self.was_too_long(name) { room.narrowed() } else { room }
     }
 
     /// Whether the model found what it was asked under this name too long.
@@ -378,6 +390,22 @@ impl Session {
         u32::try_from(made.count()).unwrap_or(u32::MAX)
     }
 
+    /// How often the tool whose outcome is recorded under this name has asked for input.
+    pub fn inputs(&self, about: &Name) -> u32 {
+        let asked = (1..).take_while(|n| self.input_required(about, *n).is_some());
+        u32::try_from(asked.count()).unwrap_or(u32::MAX)
+    }
+
+    /// What it asked for the `n`th time.
+    pub fn input_required(&self, about: &Name, n: u32) -> Option<&InputRequired> {
+        self.records.get(&Name::input(about, n))?.body.as_input_required()
+    }
+
+    /// What it asked last.
+    pub fn last_input(&self, about: &Name) -> Option<&InputRequired> {
+        self.input_required(about, self.inputs(about))
+    }
+
     /// The question that was asked about a record.
     pub fn park_about(&self, name: &Name) -> Option<&Parked> {
         self.parks().find(|park| park.about == *name)
@@ -441,7 +469,8 @@ impl Session {
         let framing = routed.map(|routed| routed.framing.to_string()).unwrap_or_default();
         let stop = routed.map(|routed| routed.termination.as_str()).filter(|words| !words.is_empty());
         let stop = stop.map(|words| format!("When to stop: {words}")).unwrap_or_default();
-        let parts = [self.settings.additional_context.clone(), framing, stop, self.earlier(), brought, messages];
+        let told = routed.map(|routed| routed.told.to_string()).unwrap_or_default();
+        let parts = [self.settings.additional_context.clone(), framing, stop, self.earlier(), told, brought, messages];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         if parts.is_empty() { Value::Null } else { json!(parts.join("\n\n")) }
     }
@@ -464,7 +493,8 @@ impl Session {
         if history.is_empty() {
             return String::new();
         }
-        let budget = self.room().for_context().shared_by(history.iter().map(|step| step.observation.as_str()));
+        let budget =
+            self.room_beside_messages().for_context().shared_by(history.iter().map(|step| step.observation.as_str()));
         format!("Done before this question was asked:\n\n{}", in_words(history, |text| budget.shown(text)))
     }
 
@@ -494,6 +524,11 @@ impl Session {
     /// Runs under earlier rules have no budgets.
     pub(crate) fn has_budgets(&self) -> bool {
         self.revision() >= 4
+    }
+
+    /// Under earlier rules what people said was a part of the framing of subagents, and took no room.
+    pub(crate) fn counts_messages(&self) -> bool {
+        self.revision() >= 5
     }
 
     /// Adds what a subagent and everything below it cost.
@@ -532,8 +567,8 @@ impl Session {
     }
 }
 
-/// Adds what the call behind a record cost.
-pub fn add_cost(usage: &mut Usage, body: &Body) {
+/// Adds what the call behind a record cost, by the rules of its run.
+pub fn add_cost(usage: &mut Usage, body: &Body, revision: u32) {
     match body {
         Body::Replied(replied) if replied.was_declined() => {}
         Body::Replied(replied) => {
@@ -541,7 +576,7 @@ pub fn add_cost(usage: &mut Usage, body: &Body) {
                 in_token: replied.in_token,
                 out_token: replied.out_token,
                 model_ms: replied.ms,
-                model_calls: 1,
+                model_calls: replied.calls(revision),
                 details: replied.prompt.details,
                 ..Usage::default()
             });
@@ -554,6 +589,8 @@ pub fn add_cost(usage: &mut Usage, body: &Body) {
             let tool_calls = u32::from(observed.idempotency_key.is_some());
             usage.add(&Usage { tool_ms: observed.ms, tool_calls, ..Usage::default() });
         }
+        // It is the same call as the one that brings something in the end.
+        Body::InputRequired(asked) => usage.add(&Usage { tool_ms: asked.ms, ..Usage::default() }),
         Body::Accepted(_)
         | Body::Routed(_)
         | Body::FannedOut(_)

@@ -147,3 +147,7 @@ fn kept_for_answer(session: &Session, all: &Budget) -> Budget {
         agents: 0,
     }
 }
+
+#[cfg(test)]
+#[path = "spending_tests.rs"]
+mod tests;

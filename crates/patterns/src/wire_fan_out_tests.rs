@@ -1,17 +1,19 @@
 //! Supervisors and their subagents as neighbours see them.
 
-use super::tests::{begun, decide, reply, sent, through_the_broker};
+use super::tests::{ITEMS, begun, decide, full, reply, sent, through_the_broker};
 use super::*;
 use crate::contract::{Ending, Order};
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, settings};
 use crate::react::IterationNames;
 use crate::supervisor::TeamNames;
 use crate::synthesis::SynthesisName;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use trellis_domain::Caller;
 use trellis_domain::fan_out::{FannedOut, Goal, JoinCause, Joined, Member};
 use trellis_domain::record::{Body, Routed};
 use trellis_domain::run::Termination;
+use trellis_domain::told::Told;
 use trellis_domain::usage::Usage;
 
 const GOALS: &str = r#"{"goals": [{"goal": "debt", "context": "Look at 2025."}, "law", "law"]}"#;
@@ -39,6 +41,21 @@ fn join(fixture: &mut Fixture, fan_out: &FannedOut, reasons: &[Termination]) {
     let (round, correlation) = (fan_out.round, fan_out.correlation.clone());
     let joined = Joined { round, correlation, cause: JoinCause::AllEnded, members, outage_ms: 0 };
     fixture.record(Name::join(round), Body::Joined(joined));
+}
+
+/// A run that began under earlier rules has what people said at the end of the framing, and is proven by them.
+#[test]
+fn what_people_said_reaches_subagents_by_the_rules_that_the_run_began_under() {
+    const FRAMING: &str = "Be brief.\n\nLook at 2025.";
+    const SAID: &str = "New message from the person who asked: only Europe";
+    for (revision, framing, told) in [(4, format!("{FRAMING}\n\n{SAID}"), ""), (5, FRAMING.to_owned(), SAID)] {
+        let mut supervisor = Fixture::routed(settings(&ITEMS), Accepted { revision, ..full("supervisor") });
+        let said = Told { text: "only Europe".into(), by: Caller::program() };
+        supervisor.record(Name::told(1), Body::Told(said));
+        let fan_out = send_out(&mut supervisor, &Name::decompose(), GOALS);
+        let (_, routed) = crate::fan_out::child(&supervisor.session, &fan_out, &fan_out.goals[0]).unwrap();
+        assert_eq!((&*routed.framing, &*routed.told), (framing.as_str(), told), "revision {revision}");
+    }
 }
 
 #[test]

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use trellis_domain::broker;
 use trellis_domain::{Collection, ConversationId, PatternName};
 
-const ITEMS: [(&str, &str, &str); 2] = [
+pub(super) const ITEMS: [(&str, &str, &str); 2] = [
     ("tool", "search", r#"{"type":"text-completion","state":"searched"}"#),
     ("agent-task-type", "general", r#"{"framing":"Be brief."}"#),
 ];
 
 /// A request with everything that a caller can set.
-fn full(pattern: &str) -> Accepted {
+pub(super) fn full(pattern: &str) -> Accepted {
     let brought =
         AgentStep { thought: "t".into(), action: "a".into(), observation: "o".into(), ..AgentStep::default() };
     Accepted {

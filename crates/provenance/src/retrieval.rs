@@ -22,6 +22,8 @@ pub struct KeptEdge {
     pub reasoning: Option<String>,
     /// Which of the choices it comes from, counted from 0.
     pub choice: usize,
+    /// Passages of documents that say so, if it was extracted from some.
+    pub passages: Vec<String>,
 }
 
 /// A passage that the answer rests on.
@@ -96,7 +98,7 @@ impl GraphTrace {
     }
 
     fn selection(&self, k: usize, edge: &KeptEdge, choice: impl Fn(usize) -> String) -> Node {
-        let KeptEdge { triple, concept, score, reasoning, choice: number } = edge;
+        let KeptEdge { triple, concept, score, reasoning, choice: number, passages } = edge;
         Node::new(format!("urn:trustgraph:prov:edge:{}:{k}", self.id))
             .types(&[tg::class::EDGE_SELECTION])
             .say(tg::EDGE, Term::Quoted { triple: Box::new(triple.clone()) })
@@ -104,6 +106,7 @@ impl GraphTrace {
             .text(tg::SCORE, score)
             .texts(tg::REASONING, reasoning)
             .link(trellis::DECISION, choice(*number))
+            .links(trellis::PASSAGE, passages)
     }
 
     pub fn synthesis(&self, document: Option<&str>, usage: &Usage) -> Explained {

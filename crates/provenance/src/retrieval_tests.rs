@@ -13,6 +13,7 @@ fn sample() -> Vec<Explained> {
         score: 0.9,
         reasoning: Some("the year".to_owned()),
         choice: 0,
+        passages: vec!["urn:trellis:document:1/passage/0".to_owned()],
     };
     let mut choice = Decision::offered(
         DecisionKind::Edges,
@@ -82,6 +83,7 @@ fn an_edge_is_kept_by_a_choice_that_says_what_else_there_was() {
     }
     let decision = "urn:trustgraph:prov:focus:U/decision/edges";
     assert!(edge.contains(&format!("trellis:decision <{decision}>")), "{edge}");
+    assert!(edge.contains("trellis:passage <urn:trellis:document:1/passage/0>"), "{edge}");
     let choice = said(&focus.quads, decision);
     assert_eq!(choice.iter().filter(|said| said.starts_with("trellis:option ")).count(), 2);
     assert_eq!(choice.iter().filter(|said| said.starts_with("trellis:chosen ")).count(), 1);

@@ -217,6 +217,7 @@ namespace! {
         OPTION = "option",
         OPTION_SOURCE = "optionSource",
         OUTAGE_MS = "outageMs",
+        PASSAGE = "passage",
         PLANNED = "planned",
         PLANNED_STEP = "plannedStep",
         RATIONALE = "rationale",

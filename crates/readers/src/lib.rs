@@ -11,7 +11,7 @@ mod split;
 
 use encoding::Decoded;
 use pdf::PdfReader;
-pub use pdf::Program;
+pub use trellis_confined::Program;
 use trellis_orchestrator::documents::MOST_PASSAGES;
 use trellis_orchestrator::ports::{BoxFuture, DocumentReader, Passage, ReadDocument, ReadError};
 

@@ -6,15 +6,14 @@
 
 use crate::sections::Section;
 use crate::{LARGEST_TEXT, at_most, split};
-use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
+use trellis_confined::{Confines, Program, confine};
 use trellis_orchestrator::documents::MOST_PASSAGES;
 use trellis_orchestrator::ports::{ReadDocument, ReadError};
 
@@ -30,14 +29,6 @@ const PAGE_END: char = '\u{c}';
 const LAST_WORDS: u64 = 4096;
 /// What the process says of a file that it cannot read, before the reason.
 const REFUSED: &str = "refused: ";
-
-/// How a process is started that calls [`work`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
-    pub path: PathBuf,
-    pub arguments: Vec<OsString>,
-    pub variables: Vec<(OsString, OsString)>,
-}
 
 #[derive(Debug, Clone)]
 pub(crate) struct PdfReader {
@@ -161,7 +152,7 @@ fn append_tidied(text: &mut String, page: &str) {
 pub fn work() -> io::Result<()> {
     let mut content = Vec::new();
     io::stdin().lock().read_to_end(&mut content)?;
-    confine();
+    confine(Confines { memory: STACK as u64 + MEMORY, time: TIME });
     // What a reader panics about is told in our own words.
     std::panic::set_hook(Box::new(|_| {}));
     let reading = std::thread::Builder::new().name("pdf".to_owned()).stack_size(STACK);
@@ -206,33 +197,4 @@ fn read(content: &[u8]) -> Result<String, String> {
         return Err("none of its pages can be read".to_owned());
     }
     Ok(text)
-}
-
-/// Limits this process for the rest of its life. Where that is not possible, time is the only limit.
-#[cfg(unix)]
-fn confine() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = |resource, most: u64| {
-        let maximum = getrlimit(resource).maximum;
-        let current = Some(maximum.map_or(most, |maximum| maximum.min(most)));
-        if let Err(error) = setrlimit(resource, Rlimit { current, maximum }) {
-            tracing::warn!(?resource, %error, "a process that reads a PDF could not be limited");
-        }
-    };
-    limit(Resource::As, program_bytes() + STACK as u64 + MEMORY);
-    limit(Resource::Cpu, TIME.as_secs() + 2);
-    limit(Resource::Core, 0);
-}
-
-#[cfg(not(unix))]
-fn confine() {}
-
-/// What the process has taken so far.
-#[cfg(unix)]
-fn program_bytes() -> u64 {
-    /// Where nobody tells.
-    const USUAL: u64 = 256 << 20;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmSize:")?.trim().strip_suffix(" kB"));
-    kilobytes.and_then(|number| number.trim().parse::<u64>().ok()).map_or(USUAL, |number| number << 10)
 }

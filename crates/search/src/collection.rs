@@ -81,6 +81,12 @@ impl From<SearchError> for ChangeError {
     }
 }
 
+/// Whether documents were written into a folder.
+pub(crate) fn has_segments(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| path.extension().is_some_and(|kind| kind == "store"))
+}
+
 pub(crate) fn failed(doing: &'static str) -> impl Fn(TantivyError) -> SearchError {
     move |error| SearchError::Index { doing, why: error.to_string() }
 }
@@ -89,6 +95,11 @@ impl Opened {
     pub(crate) fn open(folder: &Path) -> Result<Self, SearchError> {
         let opened = failed("opened");
         let (schema, fields) = Fields::schema();
+        // A new index would be made in its place, and what is found there no longer, without a word.
+        if !folder.join("meta.json").exists() && has_segments(folder) {
+            let why = format!("{} is missing; `trellis doctor` says what to do", folder.join("meta.json").display());
+            return Err(SearchError::Index { doing: "opened", why });
+        }
         let files = MmapDirectory::open(folder).map_err(|error| opened(error.into()))?;
         let index = Index::open_or_create(files, schema).map_err(&opened)?;
         index.tokenizers().register(WORDS, Words);
@@ -122,6 +133,20 @@ impl Opened {
                 writer.delete_term(self.fields.of_document(id));
             }
             Ok(is_there)
+        })
+    }
+
+    /// The same for several, which share the wait for the disk. How many there were.
+    pub(crate) fn remove_all(&self, ids: &[String]) -> Result<u64, ChangeError> {
+        self.change(|writer| {
+            let mut removed = 0;
+            for id in ids {
+                if self.document(id)?.is_some() {
+                    writer.delete_term(self.fields.of_document(id));
+                    removed += 1;
+                }
+            }
+            Ok(removed)
         })
     }
 
@@ -193,9 +218,18 @@ impl Opened {
                 None => spaces.push((space, vec![index])),
             }
         }
+        let why = |error: std::io::Error| SearchError::Index { doing: "written", why: error.to_string() };
         for (space, members) in spaces {
             let count = members.iter().map(|index| documents[*index].passages.len()).sum();
-            let mut free = self.live_rows(&self.searcher(), space.id)?.free(count).into_iter();
+            let live = self.live_rows(&self.searcher(), space.id)?;
+            // A file that is made anew or longer would have zeros where vectors were.
+            if let Some(fault) = live.rows.last().map_or(Ok(None), |last| space.fault(*last)).map_err(&why)? {
+                let why = format!("{fault}; `trellis doctor` says what to do");
+                return Err(SearchError::Index { doing: "written", why });
+            }
+            // That may take a while, and hinders nobody who searches.
+            space.make_sketches().map_err(&why)?;
+            let mut free = live.free(count).into_iter();
             let mut rows = Vec::with_capacity(count);
             for index in members {
                 let vectors = documents[index].vectors.iter().flat_map(|vectors| &vectors.vectors);
@@ -206,8 +240,7 @@ impl Opened {
                 rows.extend(own);
             }
             let _nobody_looks = self.rows.write();
-            let why = |error: std::io::Error| SearchError::Index { doing: "written", why: error.to_string() };
-            space.write(&rows).map_err(why)?;
+            space.write(&rows).map_err(&why)?;
         }
         Ok(places)
     }

@@ -5,7 +5,7 @@ use crate::schema::StoredPassage;
 use crate::vectors::Space;
 use std::collections::BTreeMap;
 use tantivy::collector::TopDocs;
-use tantivy::query::{BooleanQuery, Query, TermQuery};
+use tantivy::query::{BooleanQuery, BoostQuery, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet, Searcher, TERMINATED, Term};
 use trellis_orchestrator::documents::{MOST_CANDIDATES, MOST_FOUND, fuse, query_words};
@@ -42,11 +42,17 @@ impl Opened {
     }
 
     fn by_words(&self, searcher: &Searcher, text: &str, most: usize) -> Result<Vec<(f32, DocAddress)>, SearchError> {
-        let terms = query_words(text)
-            .into_iter()
-            .flat_map(|word| [self.fields.text, self.fields.above].map(|field| Term::from_field_text(field, &word)));
-        let any: Vec<Box<dyn Query>> =
-            terms.map(|term| Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)) as Box<dyn Query>).collect();
+        let terms = |word: &str| [self.fields.text, self.fields.above].map(|field| Term::from_field_text(field, word));
+        let entries = |word: &str| terms(word).iter().map(|term| searcher.doc_freq(term)).sum();
+        let wanted = query_words(text, entries).map_err(failed("searched"))?;
+        let any: Vec<Box<dyn Query>> = wanted
+            .iter()
+            .flat_map(|word| terms(&word.text).map(|term| (term, word.weight)))
+            .map(|(term, weight)| {
+                let query = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
+                Box::new(BoostQuery::new(query, weight)) as Box<dyn Query>
+            })
+            .collect();
         if any.is_empty() {
             return Ok(Vec::new());
         }
@@ -67,8 +73,10 @@ impl Opened {
             return Ok((Vec::new(), 0));
         }
         let damaged = |error: std::io::Error| {
-            let why =
-                format!("the vectors in {} are damaged: {error}; load the documents again", self.folder.display());
+            let why = format!(
+                "the vectors in {} are damaged: {error}; `trellis doctor` says what to do",
+                self.folder.display()
+            );
             SearchError::Index { doing: "searched", why }
         };
         let nearest = space.nearest(vector, &live.rows, most).map_err(damaged)?;

@@ -97,6 +97,25 @@ impl Folders {
     }
 }
 
+/// Whether a folder is only there because a crash came before all of it was deleted.
+pub(crate) fn is_removed(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(REMOVED))
+}
+
+/// That a folder says whose it is, and is called so.
+pub(crate) fn read_names(folder: &Path) -> Result<(), String> {
+    let file = folder.join(NAMES);
+    let read = || -> io::Result<Names> { Ok(serde_json::from_slice(&fs::read(&file)?)?) };
+    let names = read().map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+    let (above, called) = (folder.parent().and_then(Path::file_name), folder.file_name());
+    let is_called =
+        |part: Option<&std::ffi::OsStr>, name: &str| part.is_some_and(|part| part == short_hash(name).as_str());
+    if names.format == FORMAT && is_called(above, &names.workspace) && is_called(called, &names.collection) {
+        return Ok(());
+    }
+    Err(format!("{} is not what was written", file.display()))
+}
+
 fn names_of(workspace: &Workspace, collection: &Collection) -> Names {
     Names { format: FORMAT, workspace: workspace.to_string(), collection: collection.to_string() }
 }

@@ -6,12 +6,16 @@
 //!
 //! Owns the files below its folder. Does not read documents and asks no model: whoever loads documents does.
 
+mod check;
 mod collection;
 mod finding;
 mod folders;
 mod live_rows;
 mod schema;
+mod sketches;
 mod vectors;
+
+pub use check::{CheckedSearch, check};
 
 use collection::{ChangeError, Opened};
 use folders::Folders;
@@ -152,6 +156,23 @@ impl Search for EmbeddedSearch {
             match collection.remove(&document) {
                 Ok(removed) => Ok(removed),
                 Err(ChangeError::CollectionRemoved) => Ok(false),
+                Err(ChangeError::Failed(error)) => Err(error),
+            }
+        }))
+    }
+
+    fn remove_all<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        collection: &'a Collection,
+        documents: &'a [String],
+    ) -> SearchFuture<'a, u64> {
+        let (key, documents) = (key(workspace, collection), documents.to_vec());
+        Box::pin(self.perform(&self.changing, workspace, move |inner| {
+            let Some(collection) = inner.collection(&key, false)? else { return Ok(0) };
+            match collection.remove_all(&documents) {
+                Ok(removed) => Ok(removed),
+                Err(ChangeError::CollectionRemoved) => Ok(0),
                 Err(ChangeError::Failed(error)) => Err(error),
             }
         }))

@@ -1,7 +1,8 @@
 //! Which rows of vectors the index names, and the passages that they belong to.
 
 use crate::schema::{ROW, SPACE};
-use tantivy::{DocAddress, Searcher, TantivyError};
+use tantivy::columnar::Column;
+use tantivy::{DocAddress, DocId, Searcher, SegmentReader, TantivyError};
 
 /// The rows of one space, in rising order, as of one state of the index.
 #[derive(Debug, Default)]
@@ -14,13 +15,8 @@ impl LiveRows {
     pub(crate) fn read(searcher: &Searcher, space: u64) -> Result<Self, TantivyError> {
         let mut found = Vec::new();
         for (segment, reader) in (0_u32..).zip(searcher.segment_readers()) {
-            let columns = reader.fast_fields();
-            let (Some(spaces), Some(rows)) = (columns.column_opt::<u64>(SPACE)?, columns.column_opt::<u64>(ROW)?)
-            else {
-                continue;
-            };
-            let own = reader.doc_ids_alive().filter(|entry| spaces.first(*entry) == Some(space));
-            found.extend(own.filter_map(|entry| Some((rows.first(entry)?, DocAddress::new(segment, entry)))));
+            let own = rows(reader)?.filter(|(_, of, _)| *of == space);
+            found.extend(own.map(|(row, _, entry)| (row, DocAddress::new(segment, entry))));
         }
         found.sort_unstable_by_key(|(row, _)| *row);
         let (rows, passages) = found.into_iter().unzip();
@@ -45,6 +41,15 @@ impl LiveRows {
         }
         free
     }
+}
+
+/// The rows that a segment names, each with its space and the entry of its passage.
+pub(crate) fn rows(reader: &SegmentReader) -> Result<impl Iterator<Item = (u64, u64, DocId)> + '_, TantivyError> {
+    let columns = reader.fast_fields();
+    let (spaces, rows) = (columns.column_opt::<u64>(SPACE)?, columns.column_opt::<u64>(ROW)?);
+    let of = move |(spaces, rows): &(Column, Column), entry| Some((rows.first(entry)?, spaces.first(entry)?, entry));
+    let both = spaces.zip(rows);
+    Ok(reader.doc_ids_alive().filter_map(move |entry| of(both.as_ref()?, entry)))
 }
 
 #[cfg(test)]

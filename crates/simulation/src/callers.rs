@@ -66,6 +66,7 @@ fn is_passing(error: &AcceptError) -> bool {
         | AcceptError::Refused(_)
         | AcceptError::OtherRequest { .. }
         | AcceptError::NothingEarlier(_)
+        | AcceptError::Newer(_)
         | AcceptError::TooManyRuns { .. } => return false,
     };
     disposition == Disposition::Retry
@@ -134,7 +135,8 @@ pub(crate) async fn answer_questions(
                 let result = (choice == answer::RESULT).then(|| "what it brought, says a person".to_owned());
                 let (choice, by) = (choice.to_owned(), Caller::program());
                 let (reason, arguments) = (None, None);
-                let answer = Answering { question: Some(question), choice, reason, arguments, result, by };
+                let answer =
+                    Answering { question: Some(question), choice, reason, arguments, result, content: None, by };
                 if let Some(process) = processes.any() {
                     // Whatever becomes of it: somebody else may be faster, or the process may die.
                     let deciding = process.runs.decide(&workspace, &run, &answer);

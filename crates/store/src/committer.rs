@@ -19,9 +19,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use trellis_domain::merkle::Frontier;
 use trellis_domain::run::RunSummary;
-use trellis_domain::{Hash, RunId, SessionId, Timestamp, Workspace};
-use trellis_orchestrator::ledger::{Prepared, SessionHead, Stored, prepare};
-use trellis_orchestrator::ports::{Commit, Committed, JournalError, Outcome, SetAside, TurnKey, World};
+use trellis_domain::{RunId, SessionId, Timestamp, Workspace};
+use trellis_orchestrator::ledger::{Prepared, Salts, SessionHead, Stored, prepare};
+use trellis_orchestrator::ports::{Commit, Committed, JournalError, Outcome, SetAside, TurnKey};
 
 /// At most this many requests share a flush.
 const GROUP: usize = 256;
@@ -61,24 +61,6 @@ struct Unflushed {
 
 /// Where a row of the library lies.
 type DocumentPlace = (LibraryTable, Vec<u8>);
-
-/// What texts are salted with: from a secret that only this process has, and that it forgets.
-pub(crate) struct Salts {
-    secret: Hash,
-    count: u64,
-}
-
-impl Salts {
-    pub(crate) fn new(world: &dyn World) -> Self {
-        let drawn: Vec<_> = (0..4).map(|_| world.fresh_id()).collect();
-        Self { secret: Hash::of(drawn.concat()), count: 0 }
-    }
-
-    fn next(&mut self) -> [u8; 32] {
-        self.count += 1;
-        *Hash::of_joined([self.secret.as_bytes().as_slice(), &self.count.to_be_bytes()]).as_bytes()
-    }
-}
 
 /// An answer that waits for the flush.
 enum FlushedAnswer {
@@ -507,6 +489,6 @@ impl Stored for CommitterStored<'_> {
     }
 
     fn seed(&mut self) -> [u8; 32] {
-        self.committer.seeds.next()
+        self.committer.seeds.next_seed()
     }
 }

@@ -229,6 +229,15 @@ impl Config for EmbeddedConfig {
         })
     }
 
+    fn adopt<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        changes: Vec<(String, String, Option<String>)>,
+        by: Caller,
+    ) -> BoxFuture<'a, Result<(), ConfigError>> {
+        Box::pin(async move { self.change(workspace, changes, by).await.map(drop) })
+    }
+
     fn history<'a>(
         &'a self,
         workspace: &'a Workspace,

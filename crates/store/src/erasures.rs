@@ -13,6 +13,12 @@ pub(crate) fn erasures(reader: &Reader<'_>) -> Result<Vec<(u64, Vec<u8>, fjall::
     rows.map(|row| row.map(|(key, value)| (keys::number(&key).unwrap_or(0), key.to_vec(), value))).collect()
 }
 
+/// How many there are. They are not read.
+pub(crate) fn number_of_erasures(reader: &Reader<'_>) -> Result<u64, JournalError> {
+    let keys = reader.index_prefix(&[prefix::ERASURE]).map(|row| row.key().map_err(read_failed));
+    keys.map(|key| key.map(|_| 1)).sum()
+}
+
 /// Whether an erasure in the log says that this is what is left of a record.
 pub(crate) fn replaced(reader: &Reader<'_>, value: &[u8], hash: Hash) -> Result<bool, JournalError> {
     let Ok(header) = Record::header_of(value) else { return Ok(false) };

@@ -1,9 +1,8 @@
 //! The log as others see it: checkpoints, proofs, entries.
 
 use crate::check;
-use crate::erasures::erasures;
-use crate::journal::{EmbeddedJournal, off_the_runtime};
-use crate::key::Key;
+use crate::erasures::{erasures, number_of_erasures};
+use crate::journal::{EmbeddedJournal, off_the_runtime, to_prove};
 use crate::keys;
 use crate::log::{self, LeafKind};
 use crate::tables::{Reader, Tables, read_failed};
@@ -18,22 +17,23 @@ use trellis_domain::{Hash, RunId, Workspace};
 use trellis_orchestrator::checkpoint::Checkpoint;
 use trellis_orchestrator::evidence::{Erasure, Evidence, ProvenErasure, ProvenRecord, RedactedConfiguration};
 use trellis_orchestrator::ledger::summary_of;
+use trellis_orchestrator::log_key::LogKey;
 use trellis_orchestrator::ports::{BoxFuture, JournalError, Log, LogEntry, LogError, Verdict};
 
 /// The log of a folder.
 #[derive(Debug, Clone)]
 pub struct EmbeddedLog {
     journal: EmbeddedJournal,
-    key: Arc<Key>,
+    key: Arc<LogKey>,
 }
 
 impl EmbeddedLog {
-    pub(crate) fn new(journal: EmbeddedJournal, key: Key) -> Self {
+    pub(crate) fn new(journal: EmbeddedJournal, key: LogKey) -> Self {
         Self { journal, key: Arc::new(key) }
     }
 }
 
-fn checkpoint(reader: &Reader<'_>, key: &Key) -> Result<Checkpoint, JournalError> {
+fn checkpoint(reader: &Reader<'_>, key: &LogKey) -> Result<Checkpoint, JournalError> {
     let size = log::size(reader)?;
     Ok(Checkpoint { origin: key.origin().to_owned(), size, root: log::root(reader, size)? })
 }
@@ -53,7 +53,7 @@ impl Room {
 
 fn evidence(
     tables: &Tables,
-    key: &Key,
+    key: &LogKey,
     (workspace, run): (&Workspace, &RunId),
     most: usize,
 ) -> Result<Option<Evidence>, LogError> {
@@ -223,16 +223,21 @@ impl Log for EmbeddedLog {
     ) -> BoxFuture<'a, Result<Option<Evidence>, LogError>> {
         let (tables, key) = (self.journal.tables.clone(), Arc::clone(&self.key));
         let (workspace, run) = (workspace.clone(), run.clone());
-        let gathered = off_the_runtime(move || match evidence(&tables, &key, (&workspace, &run), most) {
+        let gathered = to_prove(move || match evidence(&tables, &key, (&workspace, &run), most) {
             Err(LogError::Store(error)) => Err(error),
             gathered_or_not => Ok(gathered_or_not),
         });
         Box::pin(async move { gathered.await? })
     }
 
+    fn erasures(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
+        let tables = self.journal.tables.clone();
+        Box::pin(off_the_runtime(move || number_of_erasures(&tables.read())))
+    }
+
     fn entries(&self, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<LogEntry>, JournalError>> {
         let tables = self.journal.tables.clone();
-        Box::pin(off_the_runtime(move || entries(&tables, from, limit)))
+        Box::pin(to_prove(move || entries(&tables, from, limit)))
     }
 
     fn against<'a>(&'a self, checkpoint: &'a str) -> BoxFuture<'a, Result<Verdict, LogError>> {
@@ -240,7 +245,7 @@ impl Log for EmbeddedLog {
         Box::pin(async move {
             // A malformed checkpoint is the caller's mistake, not the store's.
             Checkpoint::parse(&note)?;
-            let verdict = off_the_runtime(move || match against(&tables, &note) {
+            let verdict = to_prove(move || match against(&tables, &note) {
                 Ok(verdict) => Ok(verdict),
                 Err(LogError::Store(error)) => Err(error),
                 Err(error @ (LogError::Checkpoint(_) | LogError::TooLarge(_))) => {

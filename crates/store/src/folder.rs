@@ -12,7 +12,7 @@ pub const FORMAT: u32 = 2;
 /// Why a data folder cannot be used. Each says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error("the data folder {} is in use by {holder}; wait until it ends, or choose another folder with --data", .path.display())]
+    #[error("the data folder {} is in use by {holder}; wait until it ends, let `trellis serve` have the folder, so that several can ask at a time, or choose another one with --data", .path.display())]
     InUse { path: PathBuf, holder: Holder },
     #[error("the data folder {} has format {found}, this program knows up to {FORMAT}; use a newer version of trellis", .path.display())]
     NewerFormat { path: PathBuf, found: u32 },

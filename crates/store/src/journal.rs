@@ -61,6 +61,15 @@ static READS: Semaphore = Semaphore::const_new(4);
 /// those that are asked or answered.
 static LISTS: Semaphore = Semaphore::const_new(2);
 
+/// The same for what proves runs: it reads megabytes, and may be asked for by many.
+static PROOFS: Semaphore = Semaphore::const_new(2);
+
+pub(crate) async fn to_prove<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
+) -> Result<T, JournalError> {
+    in_place_of(&PROOFS, read).await
+}
+
 /// Reads that may touch the disk do not hold up other sessions.
 pub(crate) async fn off_the_runtime<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, JournalError> + Send + 'static,

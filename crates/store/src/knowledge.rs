@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use trellis_domain::rdf::Quad;
-use trellis_domain::{Collection, Workspace};
+use trellis_domain::{Caller, Collection, Workspace};
 use trellis_orchestrator::documents::Gate;
 use trellis_orchestrator::ports::{
     Added, BoxFuture, GraphError, JournalError, Knowledge, KnowledgeError, KnowledgePlace, LoadedCollection,
@@ -169,6 +169,20 @@ impl Knowledge for EmbeddedKnowledge {
         Box::pin(self.work(&WRITERS, move |knowledge| knowledge.writable()?.finish(&place, &source)))
     }
 
+    fn note_loader<'a>(
+        &'a self,
+        place: &'a KnowledgePlace,
+        source: &'a str,
+        caller: &'a Caller,
+    ) -> BoxFuture<'a, Result<(), KnowledgeError>> {
+        let (place, source, caller) = (place.clone(), source.to_owned(), caller.clone());
+        Box::pin(self.work(&WRITERS, move |knowledge| knowledge.writable()?.note_loader(&place, &source, &caller)))
+    }
+
+    fn save<'a>(&'a self, _: &'a KnowledgePlace, _: &'a str) -> BoxFuture<'a, Result<(), KnowledgeError>> {
+        Box::pin(self.work(&WRITERS, move |knowledge| Ok(knowledge.writable()?.save()?)))
+    }
+
     fn collections<'a>(
         &'a self,
         workspace: &'a Workspace,
@@ -185,6 +199,19 @@ impl Knowledge for EmbeddedKnowledge {
         Box::pin(self.work(&WRITERS, move |knowledge| match knowledge.existing()? {
             Some(_) => knowledge.writable()?.remove(&place),
             None => Ok(None),
+        }))
+    }
+
+    fn remove_graphs<'a>(
+        &'a self,
+        place: &'a KnowledgePlace,
+        source: &'a str,
+        graphs: &'a [String],
+    ) -> BoxFuture<'a, Result<u64, KnowledgeError>> {
+        let (place, source, graphs) = (place.clone(), source.to_owned(), graphs.to_vec());
+        Box::pin(self.work(&WRITERS, move |knowledge| match knowledge.existing()? {
+            Some(_) => knowledge.writable()?.remove_graphs(&place, &source, &graphs),
+            None => Ok(0),
         }))
     }
 

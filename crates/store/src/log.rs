@@ -1,58 +1,13 @@
 //! The Merkle log over everything that is written once: records, changes of the configuration, erasures.
 //!
-//! Each leaf has a row that names what it covers and holds all nodes of the tree that are whole with it. What a leaf
-//! covers is hashed under the name of its kind, so that none can pass for another.
+//! Each leaf has a row that names what it covers and holds all nodes of the tree that are whole with it.
 
 use crate::keys::{self, prefix};
 use crate::tables::{Reader, read_failed};
 use trellis_domain::Hash;
 use trellis_domain::merkle::{self, Frontier};
-use trellis_domain::record::Lines;
+pub(crate) use trellis_orchestrator::leaf::LeafKind;
 use trellis_orchestrator::ports::JournalError;
-
-/// What a leaf covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LeafKind {
-    Record,
-    Config,
-    Erasure,
-}
-
-impl LeafKind {
-    const ALL: [Self; 3] = [Self::Record, Self::Config, Self::Erasure];
-
-    const fn tag(self) -> u8 {
-        match self {
-            Self::Record => b'r',
-            Self::Config => b'c',
-            Self::Erasure => b'x',
-        }
-    }
-
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Record => "record",
-            Self::Config => "config",
-            Self::Erasure => "erasure",
-        }
-    }
-
-    /// The bytes that are hashed for a row of this kind. A record's header says where it stands, so its key need not be
-    /// told; its texts are not proven by the log but by the record.
-    pub(crate) fn input(self, key: &[u8], value: &[u8]) -> Vec<u8> {
-        match self {
-            Self::Record => {
-                let proven = Lines::of(value).map_or(value, |lines| lines.proven);
-                [self.word().as_bytes(), b"\n", proven].concat()
-            }
-            Self::Config | Self::Erasure => [self.word().as_bytes(), b"\n", key, b"\n", value].concat(),
-        }
-    }
-
-    pub(crate) fn hash(self, key: &[u8], value: &[u8]) -> Hash {
-        merkle::leaf([self.input(key, value).as_slice()])
-    }
-}
 
 /// A leaf as it is stored.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,7 +30,7 @@ impl Leaf {
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (tag, rest) = bytes.split_first()?;
-        let kind = LeafKind::ALL.into_iter().find(|kind| kind.tag() == *tag)?;
+        let kind = LeafKind::of_tag(*tag)?;
         let (length, rest) = rest.split_at_checked(2)?;
         let (key, nodes) = rest.split_at_checked(usize::from(u16::from_be_bytes(length.try_into().ok()?)))?;
         let hash = |bytes: &[u8]| Some(Hash::from_bytes(bytes.try_into().ok()?));
@@ -151,14 +106,5 @@ mod tests {
         assert_eq!(Leaf::from_bytes(&leaf.to_bytes()), Some(leaf));
         assert_eq!(Leaf::from_bytes(b"r\0\x03key"), None, "it has no hash");
         assert_eq!(Leaf::from_bytes(b"z\0\0"), None);
-    }
-
-    #[test]
-    fn what_is_covered_cannot_pass_for_another_kind() {
-        let hashes = [LeafKind::Record, LeafKind::Config, LeafKind::Erasure].map(|kind| kind.hash(b"", b"{}\n{}"));
-        assert_ne!(hashes[0], hashes[1]);
-        assert_ne!(hashes[1], hashes[2]);
-        let with = |texts: &str| LeafKind::Record.hash(b"key", format!("{{}}\n{{}}\n{texts}").as_bytes());
-        assert_eq!(with("[1]"), with("[2]"), "texts are proven by the record");
     }
 }

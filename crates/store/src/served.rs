@@ -47,12 +47,14 @@ pub(crate) struct Served {
     pub(crate) outages: Arc<Outages>,
     /// When the oldest open run began: outages before it matter to nobody.
     oldest: Option<Timestamp>,
+    /// This process works on one run, and others wait: for them the outage goes on.
+    pub(crate) others_wait: bool,
 }
 
 impl Served {
     /// Nothing is known of earlier times.
     pub(crate) fn new(opened: Timestamp, oldest: Option<Timestamp>) -> Self {
-        Self { opened, before: None, here: None, outages: Arc::default(), oldest }
+        Self { opened, before: None, here: None, outages: Arc::default(), oldest, others_wait: false }
     }
 
     pub(crate) fn read(tables: &Tables, opened: Timestamp, oldest: Option<Timestamp>) -> Result<Self, JournalError> {
@@ -83,7 +85,7 @@ impl Served {
 
     /// The row of a sign of life at this time, if this process serves and the last one is old enough.
     pub(crate) fn sign(&mut self, now: Timestamp) -> Option<(Vec<u8>, Vec<u8>)> {
-        let here = self.here.as_mut().filter(|here| now.ms_since(here.last) >= OFTEN_MS)?;
+        let here = self.here.as_mut().filter(|here| !self.others_wait && now.ms_since(here.last) >= OFTEN_MS)?;
         here.last = now;
         Some(here.row())
     }

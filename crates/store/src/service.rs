@@ -5,10 +5,18 @@ use crate::keys;
 use crate::request::{Request, TurnChanges};
 use crate::served::Sign;
 use std::sync::Arc;
-use trellis_domain::Timestamp;
-use trellis_orchestrator::ports::JournalError;
+use trellis_domain::{RunId, Timestamp, Workspace};
+use trellis_orchestrator::ports::{JournalError, TurnKey};
 
 impl EmbeddedJournal {
+    /// This process works on that run alone. While it does, the time of others does not go on: their deadlines are as far away
+    /// as before when somebody goes on with them. If this run is interrupted, neither has its own time gone on.
+    pub fn works_on_only(&self, workspace: &Workspace, run: &RunId) {
+        let mut served = self.shared.served();
+        let other = |key: &TurnKey| key.run != *run || key.scope.workspace != *workspace;
+        served.others_wait = self.shared.turns().keys().any(other);
+    }
+
     pub(crate) async fn note_sign_of_life(&self, now: Timestamp) -> Result<(), JournalError> {
         let changes = self.sign_of_life_at(now);
         match changes {

@@ -1,7 +1,7 @@
 //! Opening and closing a data folder.
 
 use crate::check::{self, Checked};
-use crate::committer::{Committer, Salts};
+use crate::committer::Committer;
 use crate::config::EmbeddedConfig;
 use crate::engine_fault::EngineFault;
 use crate::engine_files::{self, FoundLog};
@@ -11,7 +11,7 @@ use crate::folder::{FORMAT, Folder, Holder, LastExit, OpenError};
 use crate::graph::{CheckedView, EmbeddedGraph};
 use crate::head::{self, Head, HeadFile};
 use crate::journal::EmbeddedJournal;
-use crate::key::Key;
+use crate::key;
 use crate::keys::{self, prefix};
 use crate::knowledge::{CheckedKnowledge, EmbeddedKnowledge};
 use crate::library::EmbeddedLibrary;
@@ -30,6 +30,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use trellis_domain::{Hash, Timestamp};
+use trellis_orchestrator::ledger::Salts;
+use trellis_orchestrator::log_key::LogKey;
 use trellis_orchestrator::ports::{JournalError, TurnKey, World};
 
 /// So much in the engine's log is read in no time, when the folder is opened again.
@@ -181,7 +183,7 @@ impl Store {
 /// What is at work in an open folder.
 struct Opened {
     journal: EmbeddedJournal,
-    key: Key,
+    key: LogKey,
     committer: JoinHandle<()>,
 }
 
@@ -189,7 +191,7 @@ impl Opened {
     fn of(folder: &mut Folder, shadow: Option<&Shadow>, world: &Arc<dyn World>) -> Result<Self, OpenError> {
         let (tables, head, group) = open_journal(folder, shadow)?;
         let damaged = |error: JournalError| folder.damaged(error.to_string(), None);
-        let key = Key::of(folder.path()).map_err(|error| {
+        let key = key::of(folder.path()).map_err(|error| {
             let damaged = error.kind() == ErrorKind::InvalidData;
             if damaged { folder.damaged(error.to_string(), None) } else { folder.unusable(error) }
         })?;
@@ -253,7 +255,7 @@ fn create_journal(folder: &Folder) -> Result<(), OpenError> {
         tables.persist().map_err(|error| refused(error.to_string()))?;
         drop(tables);
         HeadFile::create(folder.path(), Head { group: 0, size: 0, root: Hash::of([]) })?;
-        Key::create(folder.path())?;
+        key::create(folder.path())?;
         std::fs::rename(&scratch, journal)?;
         // Before anything is committed: after a power cut it must not be found under its first name and removed.
         sync_folder(folder.path())

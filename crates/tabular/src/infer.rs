@@ -24,8 +24,9 @@ pub fn infer(name: &str, source: Source) -> Result<TableSchema, ReadError> {
     let mut records = Records::new(reader, format, encoding);
     let keys = keys(name);
     let mut columns: Vec<Seen> = Vec::new();
-    for column in records.columns().map_err(failed)?.unwrap_or_default() {
-        columns.push(Seen::new(column, &keys));
+    let (names, kinds) = records.columns().map_err(failed)?.unwrap_or_default();
+    for (place, column) in names.iter().enumerate() {
+        columns.push(Seen { known: kinds.get(place).copied().flatten(), ..Seen::new(column, &keys) });
     }
     let mut rows = 0;
     for record in records {
@@ -52,6 +53,8 @@ pub fn infer(name: &str, source: Source) -> Result<TableSchema, ReadError> {
 /// What was seen of a column.
 struct Seen {
     column: String,
+    /// What the file itself says that it is.
+    known: Option<FieldKind>,
     present: u64,
     longest: usize,
     /// What all its values can be.
@@ -66,7 +69,7 @@ impl Seen {
             vec![FieldKind::Integer, FieldKind::Float, FieldKind::Boolean, FieldKind::Date, FieldKind::Timestamp];
         // What no key can be is not remembered: there may be many columns, and all of them different in each row.
         let different = keys.contains(&graphql_name(column)).then(HashSet::new);
-        Self { column: column.to_owned(), present: 0, longest: 0, can_be, different }
+        Self { column: column.to_owned(), known: None, present: 0, longest: 0, can_be, different }
     }
 
     fn look(&mut self, value: &Value) {
@@ -88,7 +91,8 @@ impl Seen {
     }
 
     fn kind(&self) -> FieldKind {
-        if self.present == 0 { FieldKind::String } else { self.can_be.first().copied().unwrap_or(FieldKind::String) }
+        let seen = || self.can_be.first().copied().filter(|_| self.present > 0);
+        self.known.or_else(seen).unwrap_or(FieldKind::String)
     }
 }
 
@@ -157,7 +161,13 @@ fn schema(name: &str, file: &str, columns: &[Seen], rows: u64) -> TableSchema {
         fields[key].primary_key = true;
         fields[key].indexed = false;
     }
-    TableSchema { name: name.to_owned(), description: format!("Rows of {file:.200}"), fields }
+    TableSchema { name: name.to_owned(), description: format!("Rows of {:.200}", file_name(file)), fields }
+}
+
+/// Without its folder or server, which are nobody's business: models and other users read descriptions.
+fn file_name(file: &str) -> &str {
+    let path = if file.contains("://") { file.split(['?', '#']).next().unwrap_or_default() } else { file };
+    path.trim_end_matches('/').rsplit(['/', '\\']).next().unwrap_or_default()
 }
 
 /// What the key of a table may be called, the likeliest first.

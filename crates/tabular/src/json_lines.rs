@@ -15,6 +15,16 @@ impl JsonLines {
         Self { reader: BufReader::new(reader), line: 0 }
     }
 
+    /// A first line that is no record, and is not counted.
+    pub(crate) fn first(&mut self) -> Result<Vec<u8>, Fault> {
+        let mut bytes = Vec::new();
+        let mut line = self.reader.by_ref().take(LARGEST_RECORD as u64);
+        match line.read_until(b'\n', &mut bytes) {
+            Ok(_) => Ok(bytes),
+            Err(error) => Err(Fault { line: None, ..Fault::unread(1, &error) }),
+        }
+    }
+
     pub(crate) fn next(&mut self) -> Option<Result<Record, Fault>> {
         loop {
             self.line += 1;

@@ -1,14 +1,18 @@
-//! Files of rows, within bounds: delimited text and JSON Lines as rows of a schema, and a schema for a file that has none.
+//! Files of rows, within bounds: delimited text, JSON Lines and Parquet as rows of a schema, and a schema for a file that
+//! has none.
 //!
-//! Knows no store. Files are read as they come; what is wrong is told with its line.
+//! Knows no store. Files are read as they come, Parquet in a process of its own; what is wrong is told with its line.
 
 mod delimited;
 mod encoding;
 mod infer;
 mod json_lines;
+pub mod parquet;
+mod typed_lines;
 
 pub use encoding::Encoding;
 pub use infer::infer;
+pub use trellis_confined::Program;
 
 use delimited::Delimited;
 use json_lines::JsonLines;
@@ -17,7 +21,8 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use trellis_domain::table::{Row, TableSchema, graphql_name};
+use trellis_domain::table::{FieldKind, Row, TableSchema, graphql_name};
+use typed_lines::TypedLines;
 
 /// Bytes of a record: what lies between two ends of lines, or of a row that has some within quotes.
 pub const LARGEST_RECORD: usize = 4 << 20;
@@ -30,11 +35,18 @@ pub enum Format {
     Csv,
     Tsv,
     JsonLines,
+    /// As [`parquet::Unpacked`] gives it.
+    Parquet,
 }
 
 impl Format {
-    const NAMES: [(&'static str, Format); 4] =
-        [("csv", Self::Csv), ("tsv", Self::Tsv), ("jsonl", Self::JsonLines), ("ndjson", Self::JsonLines)];
+    const NAMES: [(&'static str, Format); 5] = [
+        ("csv", Self::Csv),
+        ("tsv", Self::Tsv),
+        ("jsonl", Self::JsonLines),
+        ("ndjson", Self::JsonLines),
+        ("parquet", Self::Parquet),
+    ];
 
     /// By its name, which is also the end of files' names.
     pub fn named(name: &str) -> Option<Self> {
@@ -51,6 +63,7 @@ impl Format {
             "text/csv" => Some(Self::Csv),
             "text/tab-separated-values" => Some(Self::Tsv),
             "application/jsonl" | "application/x-ndjson" | "application/jsonlines" => Some(Self::JsonLines),
+            "application/vnd.apache.parquet" | "application/x-parquet" => Some(Self::Parquet),
             _ => None,
         }
     }
@@ -60,11 +73,12 @@ impl Format {
             Self::Csv => "csv",
             Self::Tsv => "tsv",
             Self::JsonLines => "jsonl",
+            Self::Parquet => "parquet",
         }
     }
 
     pub fn list() -> &'static str {
-        "csv, tsv, jsonl"
+        "csv, tsv, jsonl, parquet"
     }
 }
 
@@ -110,23 +124,30 @@ impl Fault {
 enum Records {
     Delimited(Box<Delimited>),
     JsonLines(JsonLines),
+    Typed(TypedLines),
 }
+
+/// The names of columns, and the types that the file itself knows.
+type Columns<'r> = (&'r [String], &'r [Option<FieldKind>]);
 
 impl Records {
     fn new(reader: Box<dyn Read + Send>, format: Format, encoding: Encoding) -> Self {
+        let encoding = if format == Format::Parquet { Encoding::default() } else { encoding };
         let reader = Box::new(encoding::Decoding::new(reader, encoding));
         match format {
             Format::Csv => Self::Delimited(Box::new(Delimited::new(reader, None))),
             Format::Tsv => Self::Delimited(Box::new(Delimited::new(reader, Some(b'\t')))),
             Format::JsonLines => Self::JsonLines(JsonLines::new(reader)),
+            Format::Parquet => Self::Typed(TypedLines::new(reader)),
         }
     }
 
-    /// The names of columns, where the file has some of its own.
-    fn columns(&mut self) -> Result<Option<&[String]>, Fault> {
+    /// Where the file has columns of its own.
+    fn columns(&mut self) -> Result<Option<Columns<'_>>, Fault> {
         match self {
-            Self::Delimited(delimited) => delimited.columns().map(Some),
+            Self::Delimited(delimited) => delimited.columns().map(|names| Some((names, &[] as &[_]))),
             Self::JsonLines(_) => Ok(None),
+            Self::Typed(lines) => lines.columns().map(Some),
         }
     }
 }
@@ -138,6 +159,7 @@ impl Iterator for Records {
         match self {
             Self::Delimited(delimited) => delimited.next(),
             Self::JsonLines(lines) => lines.next(),
+            Self::Typed(lines) => lines.next(),
         }
     }
 }
@@ -181,7 +203,7 @@ impl Rows {
 
     /// A file none of whose columns is a field was meant for another table.
     fn check_columns(&mut self) -> Result<(), Fault> {
-        let Some(columns) = self.records.columns()? else { return Ok(()) };
+        let Some((columns, _)) = self.records.columns()? else { return Ok(()) };
         let known = columns.iter().any(|column| field_of(&self.schema, column).is_some());
         if known {
             let names = columns.iter().map(String::as_str);

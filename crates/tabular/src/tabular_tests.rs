@@ -229,3 +229,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn descriptions_name_the_file_and_not_where_it_lies() {
+    let made = |name: &str| {
+        let source = Source { name: name.to_owned(), ..source(Format::Csv, "a\n1\n") };
+        infer("t", source).unwrap().description
+    };
+    assert_eq!(made("/home/ann/secret plans/cities.csv"), "Rows of cities.csv");
+    assert_eq!(made("cities.csv"), "Rows of cities.csv");
+    assert_eq!(made(r"C:\Users\ann\cities.csv"), "Rows of cities.csv");
+    assert_eq!(made("https://ann:pass@example.org/a/cities.csv?token=x/y"), "Rows of cities.csv");
+}

@@ -78,9 +78,9 @@ async fn long_answers_end_and_say_so() {
 async fn what_cannot_be_done_is_said() {
     let without = Tools::new(Arc::new(ScriptedPrompter::replies(&[])));
     assert_eq!(ask(&without, PLAIN, "x").await.unwrap_err(), "no documents can be searched here");
-    assert!(without.obstacle(&tool(PLAIN), &Settings::default()).is_some(), "it is not offered");
+    assert!(without.obstacle(&Workspace::default(), &tool(PLAIN), &Settings::default()).is_some(), "it is not offered");
     let tools = tools("default", vec![]).await;
-    assert_eq!(tools.obstacle(&tool(PLAIN), &Settings::default()), None);
+    assert_eq!(tools.obstacle(&Workspace::default(), &tool(PLAIN), &Settings::default()), None);
     let error = tools.call(call(tool(PLAIN), &json!({ "query": "x" }))).await.unwrap_err();
     assert!(error.to_string().contains("`question` is missing"), "{error}");
     let wrong = ask(&tools, r#"{"type": "document-rag", "collection": "a/b"}"#, "x").await.unwrap_err();

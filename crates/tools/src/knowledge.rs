@@ -14,6 +14,9 @@ const NOTHING: &str = "no knowledge is loaded here";
 /// Bytes of a question that is asked of a graph.
 const LONGEST_QUESTION: usize = 16 << 10;
 
+/// Passages that are named below an answer.
+const SHOWN_PASSAGES: usize = 10;
+
 /// Answers questions, if there is knowledge to answer from.
 #[derive(Debug, Default)]
 pub(crate) struct KnowledgeQuery {
@@ -56,9 +59,14 @@ impl KnowledgeQuery {
         match rag.answer(&question, asker, &mut unheard).await {
             Ok(answer) => {
                 let cut = unheard.bytes > unheard.limit || answer.written == Written::CutShort;
-                let text =
+                let mut text =
                     if cut { format!("{}\n{}", answer.text.trim_end(), super::prompt::CUT) } else { answer.text };
-                Ok(ToolOutput { text, calls: answer.calls, trace: answer.trace })
+                if !answer.passages.is_empty() {
+                    text.push_str("\n\nThis rests on facts from these passages; name those that your answer rests on:");
+                }
+                let passages = (1..).zip(answer.passages.iter().take(SHOWN_PASSAGES));
+                text.extend(passages.map(|(number, passage)| format!("\n(p{number}) {passage}")));
+                Ok(ToolOutput { text, calls: answer.calls, trace: answer.trace, asks: None })
             }
             Err(error) => Err(ToolError { reason: error.reason, calls: error.calls }),
         }

@@ -32,6 +32,7 @@ pub(crate) fn call(tool: Arc<ToolItem>, arguments: &Value) -> ToolCall {
         max_reply_bytes: 1 << 20,
         labels: None,
         permit: Permit::default(),
+        input: trellis_orchestrator::ports::CallInput::Nobody,
     }
 }
 
@@ -55,7 +56,7 @@ pub(crate) async fn tools(collection: &str, prompter: Arc<dyn Prompter>) -> Tool
     let world = Arc::new(RealWorld);
     let rag = GraphRag { knowledge: Arc::new(knowledge), names, prompter: Arc::clone(&prompter), world };
     let graph = Arc::new(MemoryGraph::new(Arc::new(MemoryJournal::default())));
-    Tools::new(prompter).with_knowledge(rag, graph)
+    Tools::new(prompter).with_knowledge(rag).with_sparql(graph)
 }
 
 const PLAIN: &str = r#"{"type": "knowledge-query", "name": "graph"}"#;
@@ -93,8 +94,8 @@ async fn what_cannot_be_asked_is_told_to_the_model() {
     assert!(tools.call(call(tool(PLAIN), &json!({ "question": long }))).await.is_err());
     let bare = Tools::new(Arc::new(model()));
     let settings = Settings::default();
-    assert_eq!(bare.obstacle(&tool(PLAIN), &settings).as_deref(), Some(NOTHING));
-    assert_eq!(tools.obstacle(&tool(PLAIN), &settings), None);
+    assert_eq!(bare.obstacle(&Workspace::default(), &tool(PLAIN), &settings).as_deref(), Some(NOTHING));
+    assert_eq!(tools.obstacle(&Workspace::default(), &tool(PLAIN), &settings), None);
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ use prompt::Prompts;
 use sparql::Sparql;
 use std::sync::Arc;
 use tables::TableTools;
+use trellis_domain::Workspace;
 use trellis_domain::config::{Settings, ToolItem, ToolKind};
 use trellis_orchestrator::documents::Retriever;
 use trellis_orchestrator::graph_rag::GraphRag;
@@ -28,6 +29,7 @@ use trellis_orchestrator::ports::{
     BoxFuture, Embedder, Graph, ModelWish, Prompter, Search, Tables, ToolCall, ToolError, ToolOutput, ToolRunner,
     ToolServers, World,
 };
+use trellis_orchestrator::tables::Asker;
 
 /// All kinds of tools, each in its own module.
 #[derive(Debug)]
@@ -77,18 +79,24 @@ impl Tools {
         Self { documents: Documents::new(Retriever { search, embedder }, world), ..self }
     }
 
-    /// And those that ask loaded knowledge, in words and in SPARQL.
+    /// And those that ask loaded knowledge in words.
     #[must_use]
-    pub fn with_knowledge(self, rag: GraphRag, graph: Arc<dyn Graph>) -> Self {
-        Self { knowledge: KnowledgeQuery::new(rag), sparql: Sparql::new(graph), ..self }
+    pub fn with_knowledge(self, rag: GraphRag) -> Self {
+        Self { knowledge: KnowledgeQuery::new(rag), ..self }
+    }
+
+    /// And those that ask it, and runs, in SPARQL.
+    #[must_use]
+    pub fn with_sparql(self, graph: Arc<dyn Graph>) -> Self {
+        Self { sparql: Sparql::new(graph), ..self }
     }
 
     /// And those that ask tables, with what reaches somebody else.
     #[must_use]
-    pub fn with_tables(self, tables: Arc<dyn Tables>) -> Self {
+    pub fn with_tables(self, tables: Arc<dyn Tables>, world: Arc<dyn World>) -> Self {
         let embedder = self.outside.embedder.clone();
-        let prompter = Arc::clone(&self.prompter);
-        Self { tables: TableTools::new(prompter, tables, embedder), ..self }
+        let asker = Asker { prompter: Arc::clone(&self.prompter), tables, world };
+        Self { tables: TableTools::new(asker, embedder), ..self }
     }
 
     async fn perform(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {
@@ -127,7 +135,7 @@ impl ToolRunner for Tools {
         Box::pin(self.perform(call))
     }
 
-    fn obstacle(&self, tool: &ToolItem, settings: &Settings) -> Option<String> {
+    fn obstacle(&self, workspace: &Workspace, tool: &ToolItem, settings: &Settings) -> Option<String> {
         match tool.kind {
             ToolKind::TextCompletion | ToolKind::Prompt => self.prompts.obstacle(tool),
             ToolKind::Http => {
@@ -135,7 +143,9 @@ impl ToolRunner for Tools {
                 let obstacle = template.and_then(|template| self.outside.http.check(&template)).err();
                 obstacle.or_else(|| arguments::obstacle(tool))
             }
-            ToolKind::McpTool => self.outside.mcp.obstacle(tool, settings).or_else(|| arguments::obstacle(tool)),
+            ToolKind::McpTool => {
+                self.outside.mcp.obstacle(workspace, tool, settings).or_else(|| arguments::obstacle(tool))
+            }
             ToolKind::DocumentRag => self.documents.obstacle(),
             ToolKind::KnowledgeQuery => self.knowledge.obstacle(tool),
             ToolKind::SparqlQuery => self.sparql.obstacle(tool),

@@ -39,6 +39,7 @@ async fn ask(service: &Value, arguments: Value) -> Result<String, String> {
         max_reply_bytes: 1 << 20,
         labels: None,
         permit: trellis_orchestrator::permits::Permit::default(),
+        input: trellis_orchestrator::ports::CallInput::Nobody,
     };
     call(&http(&["127.0.0.1"], true), &wanted).await.map(|output| output.text).map_err(|error| error.reason)
 }

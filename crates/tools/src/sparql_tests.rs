@@ -1,6 +1,7 @@
 use super::*;
 use crate::knowledge::tests::{call, tool, tools};
 use serde_json::json;
+use trellis_domain::Workspace;
 use trellis_domain::config::Settings;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
 use trellis_orchestrator::ports::ToolRunner;
@@ -44,6 +45,6 @@ async fn what_is_wrong_is_told_to_the_model() {
     let refused = tools.call(call(tool(PLAIN), &json!({"query": "ASK {}"}))).await.unwrap_err();
     assert!(refused.reason.contains("SPARQL is not available"), "{refused}");
     let wrong = tool(r#"{"type": "sparql-query", "collection": "a\u0007b"}"#);
-    assert!(tools.obstacle(&wrong, &Settings::default()).is_some());
+    assert!(tools.obstacle(&Workspace::default(), &wrong, &Settings::default()).is_some());
     assert_eq!((limit(&tool(PLAIN)), limit(&tool(r#"{"type": "sparql-query", "limit": 99999}"#))), (50, 1_000));
 }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use trellis_domain::Collection;
 use trellis_domain::config::{Settings, ToolItem};
 use trellis_orchestrator::permits::CallCapacity;
-use trellis_orchestrator::ports::{
-    Embedder, ModelWish, PromptNeed, Prompter, TablePlace, Tables, ToolCall, ToolError, ToolOutput,
-};
+use trellis_orchestrator::ports::{Embedder, ModelWish, PromptNeed, TablePlace, ToolCall, ToolError, ToolOutput};
 use trellis_orchestrator::tables::{AskError, Asker, GRAPHQL, QuestionCall, RowFinder, TableAnswer};
 
 /// Rows of each table in an answer, if the tool names no other number, and at most.
@@ -29,13 +27,9 @@ pub(crate) struct TableTools {
 }
 
 impl TableTools {
-    pub(crate) fn new(
-        prompter: Arc<dyn Prompter>,
-        tables: Arc<dyn Tables>,
-        embedder: Option<Arc<dyn Embedder>>,
-    ) -> Self {
-        let finder = embedder.map(|embedder| RowFinder { tables: Arc::clone(&tables), embedder });
-        Self { asker: Some(Asker { prompter, tables }), finder }
+    pub(crate) fn new(asker: Asker, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        let finder = embedder.map(|embedder| RowFinder { tables: Arc::clone(&asker.tables), embedder });
+        Self { asker: Some(asker), finder }
     }
 
     /// Why no question can be put to tables.

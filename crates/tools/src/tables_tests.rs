@@ -1,11 +1,12 @@
 use super::*;
 use crate::Tools;
 use serde_json::json;
+use trellis_domain::Workspace;
 use trellis_domain::config::{ConfigItem, StoredItem, validate};
 use trellis_orchestrator::contract::tables::{cities, place, put};
 use trellis_orchestrator::memory::MemoryTables;
 use trellis_orchestrator::memory::scripted::ScriptedPrompter;
-use trellis_orchestrator::ports::{BoxFuture, EmbedError, TextRole, ToolRunner, ValueVector};
+use trellis_orchestrator::ports::{BoxFuture, EmbedError, RealWorld, Tables, TextRole, ToolRunner, ValueVector};
 
 const ASKING: &str = r#"{"type": "structured-query", "description": "cities"}"#;
 const FINDING: &str = r#"{"type": "row-embeddings-query", "schema-name": "cities"}"#;
@@ -36,7 +37,7 @@ fn call(item: &str, arguments: &Value) -> ToolCall {
 async fn tools(reply: &str) -> Tools {
     let tables = Arc::new(MemoryTables::default());
     put(&*tables, &cities(), &json!([{"id": 1, "name": "Oslo"}, {"id": 2, "name": "Rome"}])).await;
-    Tools::new(Arc::new(ScriptedPrompter::replies(&[reply]))).with_tables(tables)
+    Tools::new(Arc::new(ScriptedPrompter::replies(&[reply]))).with_tables(tables, Arc::new(RealWorld))
 }
 
 #[tokio::test]
@@ -80,7 +81,8 @@ impl Embedder for Flat {
 #[tokio::test]
 async fn kinds_that_cannot_run_are_not_offered() {
     let bare = Tools::new(Arc::new(ScriptedPrompter::replies(&[])));
-    let obstacle = |tools: &Tools, item: &str, settings: &Settings| tools.obstacle(&tool(item), settings);
+    let obstacle =
+        |tools: &Tools, item: &str, settings: &Settings| tools.obstacle(&Workspace::default(), &tool(item), settings);
     assert_eq!(obstacle(&bare, ASKING, &settings()).as_deref(), Some(NO_TABLES));
     assert_eq!(obstacle(&bare, FINDING, &settings()).as_deref(), Some(NO_TABLES));
     let kept = tools("").await;
@@ -88,7 +90,7 @@ async fn kinds_that_cannot_run_are_not_offered() {
     assert!(obstacle(&kept, FINDING, &settings()).unwrap().contains("TRELLIS_EMBEDDING_MODEL"));
     let outside = crate::Outside { embedder: Some(Arc::new(Flat)), ..crate::Outside::default() };
     let whole = Tools::new(Arc::new(ScriptedPrompter::replies(&[])));
-    let whole = whole.with(outside).with_tables(Arc::new(MemoryTables::default()));
+    let whole = whole.with(outside).with_tables(Arc::new(MemoryTables::default()), Arc::new(RealWorld));
     assert_eq!(obstacle(&whole, FINDING, &settings()), None);
     assert!(obstacle(&whole, FINDING, &Settings::default()).unwrap().contains("there is no schema `cities`"));
 }
@@ -100,7 +102,8 @@ async fn near_values_are_listed_with_their_scores() {
     let vector = ValueVector { field: "name".to_owned(), text: "Oslo".to_owned(), vector: vec![1.0, 0.0] };
     tables.put_vectors(&place("cities"), "test/flat", vec![vector]).await.unwrap();
     let outside = crate::Outside { embedder: Some(Arc::new(Flat)), ..crate::Outside::default() };
-    let tools = Tools::new(Arc::new(ScriptedPrompter::replies(&[]))).with(outside).with_tables(tables);
+    let tools =
+        Tools::new(Arc::new(ScriptedPrompter::replies(&[]))).with(outside).with_tables(tables, Arc::new(RealWorld));
     let output = tools.call(call(FINDING, &json!({"query": "north"}))).await.unwrap();
     assert_eq!(output.text, "Matching records:\n- name: Oslo (score: 1.000)");
     let other = r#"{"type": "row-embeddings-query", "schema-name": "cities", "index-name": "country"}"#;

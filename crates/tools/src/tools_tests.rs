@@ -30,6 +30,7 @@ pub(crate) fn call(tool: Arc<ToolItem>, arguments: &Value) -> ToolCall {
         max_reply_bytes: 1 << 20,
         labels: None,
         permit: Permit::default(),
+        input: trellis_orchestrator::ports::CallInput::Nobody,
     }
 }
 

@@ -1,26 +1,27 @@
 //! Where everything is, and how it is wired.
 
 use crate::cli::Global;
+use crate::cluster::{self, Cluster};
 use crate::failure::{Exit, Failure};
 use crate::guarded::GuardedConfig;
 use crate::model_settings;
 use crate::query_settings;
+use crate::state::{Purpose, State};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use trellis_domain::{Scope, Workspace};
 use trellis_models::{Choice, Connections, Models, Rehearsal, TemplatePrompter, choose};
 use trellis_orchestrator::RunService;
-use trellis_orchestrator::documents::Loader;
+use trellis_orchestrator::documents::{Extraction, FactsSpending, Loader};
 use trellis_orchestrator::graph_rag::{EntityNames, GraphRag, IndexedKnowledge};
-use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::meter::{Metered, TokenMeter};
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
-use trellis_orchestrator::ports::{Config, Embedder, Knowledge, Prompter, RealWorld, Search, ToolRunner, World};
-use trellis_orchestrator::queue::FairQueue;
+use trellis_orchestrator::ports::{Config, Embedder, Knowledge, Prompter, RealWorld, Role, ToolRunner, World};
 use trellis_orchestrator::tables::TableLoader;
+use trellis_orchestrator::workers::WorkerOptions;
 use trellis_patterns::router::OperatorLimits;
 use trellis_readers::Readers;
-use trellis_search::EmbeddedSearch;
 use trellis_store::{Holder, OpenError, Program, QuerySettings, Store};
 use trellis_tools::{Outside, Tools};
 
@@ -29,12 +30,13 @@ use trellis_tools::{Outside, Tools};
 pub(crate) const QUERY_WORKER: &str = "query-worker";
 /// The same to read one PDF.
 pub(crate) const PDF_WORKER: &str = "pdf-worker";
+/// The same to read one Parquet file.
+pub(crate) const PARQUET_WORKER: &str = "parquet-worker";
 
-/// An open data folder.
+/// An open data folder, or a state that several processes share.
 #[derive(Debug)]
 pub(crate) struct App {
-    pub(crate) store: Store,
-    pub(crate) search: Arc<dyn Search>,
+    pub(crate) store: State,
     /// What was loaded, with an index of what its entities are called.
     pub(crate) knowledge: Arc<dyn Knowledge>,
     pub(crate) entities: EntityNames,
@@ -43,15 +45,11 @@ pub(crate) struct App {
     pub(crate) scope: Scope,
     /// What models read and write while this runs.
     pub(crate) meter: Arc<TokenMeter>,
+    /// What facts of documents have cost while this runs.
+    facts_spending: FactsSpending,
+    /// How long workers of this process have a turn, unless they renew it.
+    claim_life: Duration,
     pub(crate) world: Arc<dyn World>,
-}
-
-/// What a command does with a data folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// It only looks, so that it works also where nothing can be written.
-    Read,
-    Write,
 }
 
 /// A data folder that could not be opened.
@@ -83,18 +81,29 @@ impl From<Closed> for Failure {
 }
 
 impl App {
-    /// Opens or makes the folder and brings its configuration seeds up to date.
+    /// Opens or makes the folder or the shared state, and brings its configuration seeds up to date.
     pub(crate) async fn open(global: &Global, command: &str, purpose: Purpose) -> Result<Self, Closed> {
-        let app = Self::open_as_it_is(global, command, None, purpose)?;
+        let app = match Cluster::named(global)? {
+            Some(cluster) => Box::pin(Self::open_shared(global, &cluster, command, purpose)).await?,
+            None => Self::open_as_it_is(global, command, None, purpose)?,
+        };
         crate::seeds::apply(&*app.store.config, app.workspace()).await.map_err(Failure::from)?;
         Ok(app)
     }
 
     /// The same for a server: whoever finds the folder in use learns its address.
     pub(crate) async fn open_to_serve(global: &Global, url: String) -> Result<Self, Failure> {
-        let app = Self::open_as_it_is(global, "serve", Some(url), Purpose::Write)?;
+        let app = match Cluster::named(global)? {
+            Some(cluster) => Box::pin(Self::open_shared(global, &cluster, "serve", Purpose::Write)).await?,
+            None => Self::open_as_it_is(global, "serve", Some(url), Purpose::Write)?,
+        };
         crate::seeds::apply(&*app.store.config, app.workspace()).await?;
         Ok(app)
+    }
+
+    /// The same inside a deployment, whose own configuration takes the place of the seeds.
+    pub(crate) fn open_for_deployment(global: &Global) -> Result<Self, Failure> {
+        Ok(Self::open_as_it_is(global, "orchestrator", None, Purpose::Write)?)
     }
 
     fn open_as_it_is(global: &Global, command: &str, url: Option<String>, purpose: Purpose) -> Result<Self, Closed> {
@@ -115,18 +124,53 @@ impl App {
             | OpenError::NoRoom { .. }
             | OpenError::Damaged { .. } => Closed::Failed(error.into()),
         })?;
-        let search = Arc::new(EmbeddedSearch::new(&store.path().join("search")));
+        Ok(Self::of(global, State::of_folder(store), workspace, world))
+    }
+
+    /// Opens a state that several processes share, as it is.
+    pub(crate) async fn open_shared(
+        global: &Global,
+        cluster: &Cluster,
+        command: &str,
+        purpose: Purpose,
+    ) -> Result<Self, Failure> {
+        let workspace = workspace(global)?.unwrap_or_default();
+        let world: Arc<dyn World> = Arc::new(RealWorld);
+        let state = cluster::open(cluster, command, purpose, &world).await?;
+        Ok(Self { claim_life: cluster.claim_life, ..Self::of(global, state, workspace, world) })
+    }
+
+    fn of(global: &Global, store: State, workspace: Workspace, world: Arc<dyn World>) -> Self {
         // Whoever needs the model is told what is wrong with it.
         let embedder = embedder(global).ok().flatten();
-        let entities = EntityNames { search: Arc::new(EmbeddedSearch::new(&store.path().join("entities"))), embedder };
-        let knowledge = Arc::new(IndexedKnowledge::new(Arc::clone(&store.knowledge) as _, entities.clone()));
+        let entities = EntityNames { search: Arc::clone(&store.material.entities), embedder };
+        let knowledge = Arc::clone(&store.material.knowledge);
+        let knowledge = if store.material.has_search {
+            Arc::new(IndexedKnowledge::new(knowledge, entities.clone()))
+        } else {
+            knowledge
+        };
         let queries = query_settings::of_operator(global, &[]).unwrap_or_default();
         let scope = Scope { workspace, ..Scope::default() };
-        Ok(Self { store, search, knowledge, entities, queries, scope, meter: Arc::default(), world })
+        Self {
+            store,
+            knowledge,
+            entities,
+            queries,
+            scope,
+            meter: Arc::default(),
+            facts_spending: FactsSpending::default(),
+            claim_life: WorkerOptions::default().claim_life,
+            world,
+        }
     }
 
     /// Opens a folder that is there already: looking at something does not make it.
     pub(crate) fn open_existing(global: &Global, command: &str, purpose: Purpose) -> Result<Self, Closed> {
+        if Cluster::named(global)?.is_some() {
+            let message = format!("`trellis {command}` works on a data folder, not with --state (TRELLIS_STATE)");
+            return Err(Closed::Failed(Failure::usage(message)));
+        }
         let folder = data_folder(global)?;
         // What cannot even be looked for is told by whoever opens it; so is what lacks only one of these.
         if ["format", "journal", "log-head"].iter().all(|name| matches!(folder.join(name).try_exists(), Ok(false))) {
@@ -145,18 +189,40 @@ impl App {
         match this_program() {
             Ok(path) => {
                 let program = Program { path, arguments: vec![QUERY_WORKER.into()], variables: Vec::new() };
-                self.store.graph.evaluate_with(program, settings);
+                self.store.evaluate_with(program, settings);
             }
             Err(error) => tracing::error!(%error, "this program cannot be found, so that there is no SPARQL"),
         }
     }
 
-    /// Loads documents, and finds them with the same model.
+    /// What a gateway loads documents and rows with. Documents are left out where they cannot be searched.
+    pub(crate) fn loaders(&self, global: &Global, outside: &Outside) -> Result<(Option<Loader>, TableLoader), Failure> {
+        let tables = self.table_loader(outside.embedder.clone());
+        if !self.store.material.has_search {
+            return Ok((None, tables));
+        }
+        let documents = self.loader(outside.embedder.clone())?.extracting(self.extraction(global)?);
+        Ok((Some(documents), tables))
+    }
+
+    /// Loads documents, and finds them with the same model. Facts are not extracted.
     pub(crate) fn loader(&self, embedder: Option<Arc<dyn Embedder>>) -> Result<Loader, Failure> {
+        if !self.store.material.has_search {
+            return Err(Failure::usage("documents cannot be searched with --state postgres yet; use a data folder"));
+        }
         let path = this_program().map_err(Failure::unexpected)?;
         let pdf = trellis_readers::Program { path, arguments: vec![PDF_WORKER.into()], variables: Vec::new() };
-        let (library, search) = (Arc::clone(&self.store.library) as _, Arc::clone(&self.search));
-        Ok(Loader::new(library, search, Arc::new(Readers::new(pdf)), embedder, Arc::clone(&self.world)))
+        let (library, search) = (Arc::clone(&self.store.library), Arc::clone(&self.store.material.search));
+        let (reader, knowledge) = (Arc::new(Readers::new(pdf)), Arc::clone(&self.knowledge));
+        Ok(Loader::new(library, search, reader, embedder, knowledge, Arc::clone(&self.world)))
+    }
+
+    /// Asks for the facts of documents, if the operator names a model for it. Nothing is sent to it yet.
+    pub(crate) fn extraction(&self, global: &Global) -> Result<Option<Extraction>, Failure> {
+        let Some((name, models)) = extraction_model(global)? else { return Ok(None) };
+        let budgets = model_settings::of_operator(global)?.extraction_budgets;
+        let extraction = Extraction::new(self.prompter(models), self.config(), name);
+        Ok(Some(extraction.within(budgets, self.facts_spending.clone())))
     }
 
     /// Answers questions from loaded knowledge.
@@ -169,21 +235,26 @@ impl App {
     pub(crate) fn tools(&self, prompter: &Arc<dyn Prompter>, outside: Outside) -> Tools {
         // Whoever serves has set this already.
         self.evaluate_queries(self.queries);
-        Tools::new(Arc::clone(prompter))
-            .with(outside)
-            .with_documents(Arc::clone(&self.search), Arc::clone(&self.world))
-            .with_knowledge(self.graph_rag(prompter), Arc::clone(&self.store.graph) as _)
-            .with_tables(Arc::clone(&self.store.tables) as _)
+        let (tools, material) = (Tools::new(Arc::clone(prompter)).with(outside), &self.store.material);
+        let tools = tools
+            .with_sparql(Arc::clone(&material.graph))
+            .with_tables(Arc::clone(&material.tables), Arc::clone(&self.world));
+        if !material.has_search {
+            return tools;
+        }
+        tools
+            .with_documents(Arc::clone(&material.search), Arc::clone(&self.world))
+            .with_knowledge(self.graph_rag(prompter))
     }
 
     /// Loads rows, and finds them by meaning with the same model.
     pub(crate) fn table_loader(&self, embedder: Option<Arc<dyn Embedder>>) -> TableLoader {
-        TableLoader::new(Arc::clone(&self.store.tables) as _, embedder)
+        TableLoader::new(Arc::clone(&self.store.material.tables), embedder)
     }
 
     /// The configuration for whoever may change it.
     pub(crate) fn config(&self) -> Arc<dyn Config> {
-        Arc::new(GuardedConfig(Arc::clone(&self.store.config) as _))
+        Arc::new(GuardedConfig(Arc::clone(&self.store.config)))
     }
 
     /// The loop over this folder, with these models.
@@ -206,22 +277,38 @@ impl App {
         with: impl FnOnce(Arc<dyn ToolRunner>) -> Arc<dyn ToolRunner>,
     ) -> Arc<Orchestrator> {
         let ports = Ports {
-            journal: Arc::clone(&self.store.journal) as _,
-            queue: Arc::new(FairQueue::new(Arc::clone(&self.world))),
+            journal: Arc::clone(&self.store.journal),
+            queue: self.store.queue(&self.world),
             config: self.config(),
             tools: with(Arc::new(self.tools(&prompter, outside))),
             prompter,
-            hub: Arc::new(Hub::default()),
+            hub: Arc::new(self.store.hub(&self.world)),
             world: Arc::clone(&self.world),
         };
         Arc::new(Orchestrator::new(ports, Options { limits, ..Options::default() }))
     }
 
+    /// How workers of this process take turns.
+    pub(crate) fn worker_options(&self, roles: &[Role]) -> WorkerOptions {
+        WorkerOptions { roles: roles.to_vec(), claim_life: self.claim_life, ..WorkerOptions::default() }
+    }
+
     /// The runs of this folder, for commands that answer none: no model is asked.
     pub(crate) fn runs(&self) -> RunService {
-        let nobody = Models::new(Arc::new(Rehearsal::default()));
-        RunService::new(&self.orchestrator(OperatorLimits::default(), nobody, Outside::default()))
+        RunService::new(&self.idle_orchestrator())
     }
+
+    /// The loop for whoever asks no model.
+    pub(crate) fn idle_orchestrator(&self) -> Arc<Orchestrator> {
+        let nobody = Models::new(Arc::new(Rehearsal::default()));
+        self.orchestrator(OperatorLimits::default(), nobody, Outside::default())
+    }
+}
+
+/// Reads one Parquet file.
+pub(crate) fn parquet_program() -> std::io::Result<trellis_tabular::Program> {
+    let (path, arguments) = (this_program()?, vec![PARQUET_WORKER.into()]);
+    Ok(trellis_tabular::Program { path, arguments, variables: Vec::new() })
 }
 
 /// The program that runs, also if another one has taken its name since.
@@ -275,6 +362,19 @@ pub(crate) fn embedder(global: &Global) -> Result<Option<Arc<dyn Embedder>>, Fai
     let connections = Connections::new(settings, |name| std::env::var(name).ok(), Arc::new(RealWorld));
     let wrong = |error| Failure::usage(format!("the embedding model {name}: {error}"));
     connections.embedder(&name).map(Some).map_err(wrong)
+}
+
+/// The model that is asked for facts, if one is set.
+pub(crate) fn extraction_model(global: &Global) -> Result<Option<(String, Models)>, Failure> {
+    let settings = model_settings::of_operator(global)?;
+    let Some(name) = settings.extraction_model.clone() else { return Ok(None) };
+    let wrong = |error| Failure::usage(format!("the extraction model {name}: {error}"));
+    let environment = |name: &str| std::env::var(name).ok();
+    let chosen = choose(std::slice::from_ref(&name), &settings, &environment).map_err(wrong)?;
+    let connections = Arc::new(Connections::new(settings, environment, Arc::new(RealWorld)));
+    let first = chosen.into_iter().next().ok_or_else(|| Failure::unexpected("no model was chosen"))?;
+    let model = connections.connect(first).map_err(wrong)?;
+    Ok(Some((name, Models::new(model).named().connecting(connections))))
 }
 
 /// Makes the chosen models ready, and finds those that configuration names. Nothing is sent to them yet.

@@ -1,6 +1,7 @@
 //! The command line as people type it.
 
 use crate::named::{Limit, QueryLimit};
+use crate::orchestrator_flags::OrchestratorFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use trellis_domain::run::RunState;
@@ -12,11 +13,13 @@ use trellis_orchestrator::toolbox::openapi::SecretName;
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
+    /// At a terminal, none asks for questions one after the other
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of all commands")]
 pub(crate) struct Global {
     /// Folder that holds everything; else `TRELLIS_DATA`, else the platform's data directory
     #[arg(long, global = true, value_name = "DIR")]
@@ -25,6 +28,9 @@ pub(crate) struct Global {
     /// server that has the folder, if one has. Its token is taken from `TRUSTGRAPH_TOKEN`
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
+    /// What `serve`, `worker`, `aggregator` and `status` were told; other commands have a `--state` of their own.
+    #[clap(skip)]
+    pub(crate) shared: Shared,
     /// Settings of this machine, in TOML; else `TRELLIS_SETTINGS`, else trellis/trellis.toml among the user's settings
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) settings: Option<PathBuf>,
@@ -51,6 +57,25 @@ pub(crate) struct Global {
     /// No progress on stderr
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+    /// Lines one below the other on a terminal, too, and answers as they were written
+    #[arg(long, global = true)]
+    pub(crate) plain: bool,
+    /// Columns to write for; else those of the terminal, and whole lines where there is none
+    #[arg(long, global = true, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..))]
+    pub(crate) width: Option<u16>,
+}
+
+/// Where the state is that several processes share.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Shared {
+    /// State that several processes share instead of a folder, as `postgres://USER:PASSWORD@HOST:5432/NAME`; else
+    /// `TRELLIS_STATE` if no folder is named with --data
+    #[arg(long, value_name = "URL")]
+    pub(crate) state: Option<String>,
+    /// What wakes these processes up: amqp://… (RabbitMQ) or nats://… (JetStream); else `TRELLIS_BUS`, else the state
+    /// itself
+    #[arg(long, value_name = "URL")]
+    pub(crate) bus: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -75,26 +100,50 @@ pub(crate) enum Colour {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Ask a question and stream the answer
+    #[command(
+        after_help = "Examples:\n  trellis ask \"Assess the risk profile of Company X as a potential partner\"\n  \
+                            trellis ask \"And of Company Y?\" --conversation last\n  \
+                            trellis ask - < question.txt > answer.md\n  \
+                            trellis ask \"Should we open a second shop?\" --pattern debate --limit max-tokens=50000"
+    )]
     Ask(Ask),
     /// Serve agents to TrustGraph's clients, to programs and to people
     Serve(Serve),
+    /// Work on the runs of a state that several processes share: no address is listened at
+    Worker(Worker),
+    /// Only bring teams together: see whose agents have ended or run out of time. No model is asked
+    Aggregator(Background),
+    /// Be the agent orchestrator of a TrustGraph deployment, in place of its own
+    Orchestrator(Box<OrchestratorFlags>),
     /// Be an MCP server for the program that starts this one: questions, answers and explanations as tools
     Mcp {
         /// A limit for runs that do not say otherwise, such as max-iterations=20; repeat for several
         #[arg(long, value_name = "NAME=VALUE")]
         limit: Vec<Limit>,
     },
-    /// Finish all open runs
+    /// Go on with a run that was interrupted, or with all of them
     Resume {
+        /// Run id, unique prefix, `last` or `@2`: its progress and its answer are shown as `ask` shows them
+        run: Option<String>,
         /// A limit for runs that do not say otherwise, such as max-iterations=20; repeat for several
         #[arg(long, value_name = "NAME=VALUE")]
         limit: Vec<Limit>,
     },
     /// List runs, newest first
+    #[command(after_help = "Examples:\n  trellis runs --state failed\n  \
+                            trellis runs --search \"Company X\" --output json | jq -r '.runs[].run_id'")]
     Runs(Runs),
     /// Look at one run
     #[command(subcommand)]
     Run(RunCommand),
+    /// Show who works, what waits, what is in hand and what is waited for
+    Status {
+        /// Show it again every two seconds, until Ctrl-C
+        #[arg(long)]
+        watch: bool,
+        #[command(flatten)]
+        shared: Shared,
+    },
     /// Check that a run's record is complete and unchanged
     Verify {
         /// Run id, unique prefix, `last` or `@2`
@@ -136,6 +185,12 @@ pub(crate) enum Command {
     /// The graph view
     #[command(subcommand)]
     Graph(GraphCommand),
+    /// Tell which task type and pattern a question would get; nothing else is done, and nothing is recorded
+    #[command(after_help = "Example:\n  trellis route \"Assess the risk profile of Company X\"")]
+    Route {
+        /// The question, or - for standard input
+        question: String,
+    },
     /// Patterns, task types, tools, prompts
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -144,6 +199,16 @@ pub(crate) enum Command {
     Tools(ToolsCommand),
     /// Ask the questions of a suite, judge the answers and report
     Eval(Eval),
+    /// Print what a shell needs to complete commands
+    #[command(
+        after_help = "Examples:\n  trellis completions bash > ~/.local/share/bash-completion/completions/trellis\n  \
+                            trellis completions zsh > ~/.zfunc/_trellis\n  \
+                            trellis completions fish > ~/.config/fish/completions/trellis.fish"
+    )]
+    Completions { shell: clap_complete::Shell },
+    /// Write a manual page for each command into a folder
+    #[command(hide = true)]
+    Man { folder: PathBuf },
     /// Check the data folder and the configuration
     Doctor {
         /// Ask each configured model a few small questions instead, and tell what it can do
@@ -175,6 +240,9 @@ pub(crate) struct Load {
     /// Go on with the next file after one that is wrong; fails with 11 in the end
     #[arg(long)]
     pub(crate) keep_going: bool,
+    /// For documents: leave their facts out, also if a model for them is set
+    #[arg(long)]
+    pub(crate) no_facts: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -259,7 +327,7 @@ pub(crate) struct Eval {
     pub(crate) page: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Ask {
     /// The question, or - for standard input
     pub(crate) question: String,
@@ -314,6 +382,59 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) query_limit: Vec<QueryLimit>,
     /// Seconds that calls in flight may take to finish once the server is asked to stop
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) drain: u64,
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+    /// With --state: take questions and tell of answers, and let other processes work on them
+    #[arg(long)]
+    pub(crate) no_workers: bool,
+    /// Shape of the log on stderr
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "TRELLIS_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+}
+
+impl Command {
+    /// Where this command was told that the state is.
+    pub(crate) fn shared(&self) -> Shared {
+        if let Self::Serve(Serve { shared, .. })
+        | Self::Worker(Worker { background: Background { shared, .. }, .. })
+        | Self::Aggregator(Background { shared, .. })
+        | Self::Status { shared, .. } = self
+        {
+            shared.clone()
+        } else {
+            Shared::default()
+        }
+    }
+
+    /// The shape of its log, if it is one that goes on until it is stopped.
+    pub(crate) const fn log_format(&self) -> Option<LogFormat> {
+        if let Self::Serve(serve) = self {
+            Some(serve.log_format)
+        } else if let Self::Worker(Worker { background, .. }) | Self::Aggregator(background) = self {
+            Some(background.log_format)
+        } else {
+            None
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Worker {
+    /// Leave it to `trellis aggregator` to bring teams together
+    #[arg(long)]
+    pub(crate) no_aggregation: bool,
+    #[command(flatten)]
+    pub(crate) background: Background,
+}
+
+/// What all processes have that nobody talks to.
+#[derive(Debug, Args)]
+pub(crate) struct Background {
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+    /// Seconds that calls in flight may take to finish once it is asked to stop
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) drain: u64,
     /// Shape of the log on stderr
@@ -401,6 +522,9 @@ pub(crate) enum RunCommand {
         /// With the choice `result`: what the call has brought
         #[arg(long)]
         result: Option<String>,
+        /// With the choice `answer`: what the tool asks for, as a JSON object with the fields of its form
+        #[arg(long)]
+        content: Option<String>,
         /// Which question is meant, if several are open: `SESSION/park/1`
         #[arg(long)]
         question: Option<String>,
@@ -413,6 +537,40 @@ pub(crate) enum RunCommand {
         run: String,
         /// The message, such as "only look at the last two years"
         message: String,
+    },
+    /// Tell in sentences what an answer, a step or a sentence of the answer rests on
+    ///
+    /// What the answer cites is on record; sources that use the same words as a sentence are only a comparison of texts, and are
+    /// called so.
+    #[command(after_help = "Examples:\n  trellis run why last\n  trellis run why last \"finding 0\"\n  \
+                            trellis run why last \"Equity covers a third of the balance sheet\"")]
+    Why {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+        /// A step, as `run show` and `run decisions` name it (`routing`, `finding 0`, `step 2`, `call 1`, `#0`), or a sentence of the
+        /// answer; else the answer
+        #[arg(value_name = "STEP|SENTENCE")]
+        about: Option<String>,
+    },
+    /// List the decisions of a run: options, choice, who chose, where the options came from, enforced or checked
+    Decisions {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+    },
+    /// Compare two runs: the first decision that differs, option sets, costs, answers
+    Diff {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+        /// The run to compare it with
+        other: String,
+    },
+    /// Tell where the time of a run went: what ran, and what waited
+    Slow {
+        /// Run id, unique prefix, `last` or `@2`
+        run: String,
+        /// How many of the longest calls are listed
+        #[arg(long, default_value_t = 10, value_name = "N")]
+        top: usize,
     },
     /// Write a run's provenance as RDF
     Export {
@@ -540,6 +698,14 @@ pub(crate) enum ConfigCommand {
         /// The value at this version of the configuration, such as the `trellis:configVersion` of a choice
         #[arg(long, value_name = "VERSION")]
         at: Option<u64>,
+    },
+    /// Show which pattern each task type allows, and which are not offered
+    Matrix,
+    /// List what changed, in all items that there are, the newest version first
+    Log {
+        /// How many versions
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
     },
     /// List the versions of the configuration that changed an item
     History {

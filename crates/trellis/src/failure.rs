@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::AcceptError;
-use trellis_orchestrator::orchestrator::TurnError;
+use trellis_orchestrator::orchestrator::{NewerRun, TurnError};
 use trellis_orchestrator::ports::{ConfigError, GraphError, JournalError, LogError};
 use trellis_orchestrator::service::PageError;
 use trellis_store::OpenError;
@@ -122,7 +122,14 @@ impl From<TurnError> for Failure {
         match error {
             TurnError::Journal(error) => error.into(),
             TurnError::Config(error) => error.into(),
+            TurnError::Newer(error) => error.into(),
         }
+    }
+}
+
+impl From<NewerRun> for Failure {
+    fn from(error: NewerRun) -> Self {
+        Self::new(Exit::DataFolder, error.to_string())
     }
 }
 
@@ -136,6 +143,7 @@ impl From<AcceptError> for Failure {
             | AcceptError::OtherRequest { .. }
             | AcceptError::NothingEarlier(_)
             | AcceptError::Refused(_) => Self::usage(error.to_string()),
+            AcceptError::Newer(error) => error.into(),
             AcceptError::TooManyRuns { .. } => Self::new(Exit::Limit, error.to_string()),
             AcceptError::Config(error) => error.into(),
             AcceptError::Journal(error) => error.into(),

@@ -44,7 +44,7 @@ fn wrong_names_and_values_are_reported_with_their_place() {
     assert!(problem("[limits]\nmax-depth = 99999999999").contains("is too large"));
     assert_eq!(
         problem("a = 1\n[limits]"),
-        "line 1: there is no setting `a`; the file may hold [limits], [models], [providers], [queries] and [tools]"
+        "line 1: there is no setting `a`; the file may hold [limits], [models], [providers], [queries], [tools] and [cluster]"
     );
     assert_eq!(problem("limits = 3"), "line 1: `limits` is not a table; write [limits]");
     assert!(problem("[limits]\nmax-depth = = 3").starts_with("line 2: "));

@@ -11,8 +11,9 @@ use trellis_models::ModelSettings;
 const PREFIX: &str = "TRELLIS_MODELS_";
 /// The name of one that is asked for more often than the others.
 const KEEP_REQUESTS: &str = "TRELLIS_KEEP_REQUESTS";
-/// Named like `TRELLIS_MODEL`.
+/// These are named like `TRELLIS_MODEL`.
 const EMBEDDING_MODEL: &str = "TRELLIS_EMBEDDING_MODEL";
+const EXTRACTION_MODEL: &str = "TRELLIS_EXTRACTION_MODEL";
 const REHEARSAL_DELAY: &str = "TRELLIS_REHEARSAL_DELAY_MS";
 
 /// The operator's settings, from everywhere.
@@ -38,6 +39,10 @@ fn with_environment(
         }
         if variable == EMBEDDING_MODEL {
             settings.embedding_model = Some(value.trim().to_owned());
+            continue;
+        }
+        if variable == EXTRACTION_MODEL {
+            settings.extraction_model = Some(value.trim().to_owned());
             continue;
         }
         let name = match variable.strip_prefix(PREFIX) {

@@ -24,6 +24,16 @@ fn the_environment_beats_the_file_which_beats_what_is_built_in() {
 }
 
 #[test]
+fn what_facts_may_cost_is_set_for_a_load_and_for_a_day() {
+    let file = "[models]\nextraction-calls = 7\nextraction-tokens-per-day = 1_000\n";
+    let set = [("TRELLIS_MODELS_EXTRACTION_CALLS_PER_DAY", "70"), ("TRELLIS_MODELS_EXTRACTION_TOKENS", "90")];
+    let budgets = with_environment(parse(file).unwrap().models, variables(&set)).unwrap().extraction_budgets;
+    assert_eq!((budgets.of_load.calls, budgets.of_load.tokens), (7, 90));
+    assert_eq!((budgets.of_day.calls, budgets.of_day.tokens), (70, 1_000));
+    assert!(parse("[models]\nextraction-calls = 0").unwrap_err().contains("above 0"));
+}
+
+#[test]
 fn wrong_settings_of_models_are_reported_with_their_place() {
     let problem = |text: &str| parse(text).unwrap_err();
     assert!(

@@ -11,7 +11,7 @@ use trellis_domain::{Caller, Hash, Workspace};
 use trellis_orchestrator::ports::{Config, ConfigError};
 
 /// Counts up with every change of a seed; without that, a change does not reach existing workspaces.
-pub(crate) const VERSION: u64 = 11;
+pub(crate) const VERSION: u64 = 12;
 
 /// The kind of items that say how agents may work.
 const PATTERN: &str = "agent-pattern";
@@ -47,6 +47,7 @@ const PROMPTS: &[(&str, &str, &str)] = &prompts![
     text "question",
     text "document-prompt",
     text "extract-concepts",
+    json "extract-facts",
     json "kg-edge-scoring",
     text "kg-synthesis",
     json "schema-selection",

@@ -90,6 +90,7 @@ fn decisions_are_asked_for_as_json() {
             "decision-scoring",
             "diagnose-structured-data",
             "dispatch-choose",
+            "extract-facts",
             "graphql-generation",
             "kg-edge-scoring",
             "pattern-select",
@@ -115,7 +116,7 @@ fn the_seeds_of_this_version_are_known() {
     let written = serde_json::to_vec(&items()).unwrap();
     assert_eq!(
         (VERSION, Hash::of(written).to_string().as_str()),
-        (11, "545c2f3d135feef88245b6e0114daac3080ac97bfb100f5f8062b30ebb52bb22")
+        (12, "a668936e108bce834b5b9e10ba1847fed3b0cb7c5d283d3fabdadc1bbd33608a")
     );
 }
 

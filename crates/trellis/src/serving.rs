@@ -18,7 +18,25 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(crate) fn start(orchestrator: &Arc<Orchestrator>) -> Self {
-        let workers = Workers::new(Arc::clone(orchestrator), WorkerOptions::default());
+        Self::start_as(orchestrator, WorkerOptions::default())
+    }
+
+    /// Only hears what other processes tell of the runs that are followed here.
+    pub(crate) fn listen(orchestrator: &Arc<Orchestrator>) -> Self {
+        let orchestrator = Arc::clone(orchestrator);
+        let (stop, mut stopped) = watch::channel(None);
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                () = orchestrator.hear() => {}
+                _ = stopped.changed() => {}
+            }
+        });
+        Self { stop, failure: watch::channel(None).1, task }
+    }
+
+    /// The same with roles, and claims that others respect.
+    pub(crate) fn start_as(orchestrator: &Arc<Orchestrator>, options: WorkerOptions) -> Self {
+        let workers = Workers::new(Arc::clone(orchestrator), options);
         let failure = workers.failure();
         let (stop, stopped) = watch::channel(None);
         let task = tokio::spawn(async move { workers.run(stopped).await });
@@ -96,6 +114,16 @@ impl Interrupt {
             _ = hang_up.recv() => {}
         }
     }
+
+    /// What was heard until now is no matter any more.
+    #[cfg(unix)]
+    pub(crate) fn forget(&mut self) {
+        use futures_util::FutureExt;
+        while self.received().now_or_never().is_some() {}
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn forget(&mut self) {}
 
     #[cfg(not(unix))]
     pub(crate) async fn received(&mut self) {

@@ -1,7 +1,9 @@
-//! The settings file: TOML with `[limits]`, `[limits.maximum]`, `[models]`, `[providers]`, `[queries]` and `[tools]`.
+//! The settings file: TOML with `[limits]`, `[limits.maximum]`, `[models]`, `[providers]`, `[queries]`, `[tools]` and
+//! `[cluster]`.
 
 use crate::cli::Global;
 use crate::failure::Failure;
+use crate::named::cluster_setting::ClusterSettings;
 use crate::named::{Limit, LimitSource, QueryLimit, model_setting, provider_setting, text, tool_setting};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,7 @@ pub(crate) struct SettingsFile {
     pub(crate) models: ModelSettings,
     pub(crate) queries: Vec<QueryLimit>,
     pub(crate) tools: tool_setting::ToolSettings,
+    pub(crate) cluster: ClusterSettings,
 }
 
 impl SettingsFile {
@@ -62,13 +65,14 @@ pub(crate) fn parse(text: &str) -> Result<SettingsFile, String> {
             ("providers", DeValue::Table(providers)) => of_providers(providers, &mut file.models, &at)?,
             ("queries", DeValue::Table(queries)) => file.queries = of_queries(queries, &at)?,
             ("tools", DeValue::Table(tools)) => of_tools(tools, &mut file.tools, &at)?,
-            (table @ ("limits" | "models" | "providers" | "queries" | "tools"), _) => {
+            ("cluster", DeValue::Table(cluster)) => of_cluster(cluster, &mut file.cluster, &at)?,
+            (table @ ("limits" | "models" | "providers" | "queries" | "tools" | "cluster"), _) => {
                 return Err(format!("{place}: `{table}` is not a table; write [{table}]"));
             }
             (other, _) => {
                 return Err(format!(
                     "{place}: there is no setting `{other}`; the file may hold [limits], [models], [providers], \
-                     [queries] and [tools]"
+                     [queries], [tools] and [cluster]"
                 ));
             }
         }
@@ -96,6 +100,10 @@ fn of_models(models: &DeTable<'_>, settings: &mut ModelSettings, at: &impl Fn(us
         let name = Named::new(name, at);
         if let ("embedding-model", DeValue::String(model)) = (name.text, value.get_ref()) {
             settings.embedding_model = Some(model.to_string());
+            continue;
+        }
+        if let ("extraction-model", DeValue::String(model)) = (name.text, value.get_ref()) {
+            settings.extraction_model = Some(model.to_string());
             continue;
         }
         let DeValue::Table(of_one) = value.get_ref() else {
@@ -185,6 +193,20 @@ fn of_tools(
                 ));
             }
         }
+    }
+    Ok(())
+}
+
+/// The state and the bus of several processes.
+fn of_cluster(
+    cluster: &DeTable<'_>,
+    settings: &mut ClusterSettings,
+    at: &impl Fn(usize) -> String,
+) -> Result<(), String> {
+    for (name, value) in cluster {
+        let name = Named::new(name, at);
+        let set = settings.set(name.text, &text(value.get_ref()));
+        set.map_err(|problem| format!("{}, cluster.{}: {problem}", name.place, name.text))?;
     }
     Ok(())
 }

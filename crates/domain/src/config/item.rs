@@ -34,6 +34,9 @@ pub enum ConfigItem {
 pub struct ToolServiceItem {
     /// Where it takes requests over HTTP; none if it only listens to queues.
     pub url: Option<String>,
+    /// The queues that it listens to and answers on.
+    pub request_queue: Option<String>,
+    pub response_queue: Option<String>,
     /// What is sent along, with places for secrets.
     pub headers: Map<String, Value>,
     /// Name of each parameter, and whether a tool must set it.
@@ -214,7 +217,8 @@ fn read_tool_service(members: &Members<'_>) -> Result<ConfigItem, Problem> {
             return Err(members.problem("headers", what, r#"write {"authorization": "Bearer {secret:NAME}"}"#));
         }
     };
-    Ok(ConfigItem::ToolService(ToolServiceItem { url, headers, config_params }))
+    let (request_queue, response_queue) = (members.text(&["request-queue"])?, members.text(&["response-queue"])?);
+    Ok(ConfigItem::ToolService(ToolServiceItem { url, request_queue, response_queue, headers, config_params }))
 }
 
 /// Why an item that is valid is not taken: nothing here can do what it says. What was stored before is kept and read.

@@ -11,8 +11,8 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use trellis_domain::Collection;
-use trellis_orchestrator::knowledge::{LoadError, check, load};
+use trellis_domain::{Collection, Surface};
+use trellis_orchestrator::knowledge::{LoadError, NewSource, check_loaded, load};
 use trellis_orchestrator::ports::{KnowledgePlace, LoadedCollection};
 use trellis_rdf::{Format, Origin, ReadError, Statements};
 use utoipa::{IntoParams, ToSchema};
@@ -109,11 +109,12 @@ async fn load_knowledge(
     let origin = Origin { name: name.clone(), scope, base: parameters.base };
     let permit = gateway.capacity().loads.begin(inside.workspace()).ok_or_else(ApiError::too_many_loads)?;
     let (receiving, reader) = upload::channel();
-    let statements = Statements::new(reader, format, origin, check).map_err(unreadable)?;
+    let statements = Statements::new(reader, format, origin, check_loaded).map_err(unreadable)?;
+    let source = NewSource { place, name, by: inside.caller(Surface::Api) };
     // Beside this, so that the answer can go out while the rest of a wrong file still comes in.
     let receiving = tokio::spawn(receiving.receive(body));
     let loaded = tokio::select! {
-        loaded = load(inside.shared_knowledge(), place, name, statements, |_| {}) => loaded,
+        loaded = load(inside.shared_knowledge(), source, statements, |_| {}) => loaded,
         () = gateway.closed() => {
             receiving.abort();
             return Err(ApiError::stopping());

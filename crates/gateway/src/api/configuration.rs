@@ -102,7 +102,7 @@ pub(crate) async fn write(
     if items.is_empty() {
         return Err(ApiError::request("there is nothing to write; `items` must be a list of items"));
     }
-    let version = inside.config().put(inside.workspace(), items, inside.caller(Surface::Api)).await?;
+    let version = inside.configure(items, inside.caller(Surface::Api)).await?;
     Ok(Json(Changed { version }))
 }
 

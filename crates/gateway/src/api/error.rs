@@ -154,6 +154,12 @@ impl ApiError {
         Self { retry_after: Some(SOME_END), ..error }
     }
 
+    pub(crate) fn too_many_checks() -> Self {
+        let message = "as much evidence is being gathered as may be at once; ask again in a while";
+        let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-checks", message);
+        Self { retry_after: Some(SOME_END), ..error }
+    }
+
     /// There is more than fits into one reply.
     pub(crate) fn too_large(what: impl std::fmt::Display) -> Self {
         let message = format!("{what}; read its records, which come in pages");
@@ -248,6 +254,8 @@ impl From<DecideError> for ApiError {
             | DecideError::NotAnOption { .. }
             | DecideError::NoArguments
             | DecideError::ResultMismatch
+            | DecideError::ContentMismatch
+            | DecideError::WrongContent(_)
             | DecideError::TooLong { .. } => Self::request(message),
             DecideError::Turn(error) => error.into(),
         }
@@ -412,6 +420,7 @@ impl From<TurnError> for ApiError {
         match error {
             TurnError::Journal(error) => error.into(),
             TurnError::Config(error) => error.into(),
+            TurnError::Newer(error) => Self::new(StatusCode::CONFLICT, "conflict", error.to_string()),
         }
     }
 }
@@ -427,7 +436,9 @@ impl From<AcceptError> for ApiError {
             AcceptError::QuestionTooLong { .. } | AcceptError::TooLarge(_) => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
             }
-            AcceptError::OtherRequest { .. } => Self::new(StatusCode::CONFLICT, "conflict", message),
+            AcceptError::OtherRequest { .. } | AcceptError::Newer(_) => {
+                Self::new(StatusCode::CONFLICT, "conflict", message)
+            }
             AcceptError::TooManyRuns { .. } => {
                 let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-runs", message);
                 Self { retry_after: Some(SOME_END), ..error }

@@ -10,6 +10,7 @@ mod extract;
 pub(crate) mod log;
 pub(crate) mod runs;
 pub(crate) mod sparql;
+mod status;
 mod tables;
 mod tools;
 
@@ -24,7 +25,11 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
     let runs = runs::router().merge(configuration::router()).merge(sparql::router());
-    runs.merge(log::router()).merge(collections::router()).merge(tables::router()).merge(tools::router())
+    runs.merge(log::router())
+        .merge(collections::router())
+        .merge(tables::router())
+        .merge(tools::router())
+        .merge(status::router())
 }
 
 /// Whether a body is read as it comes, so that it need not fit into memory.
@@ -35,6 +40,15 @@ pub(crate) fn takes_upload(path: &str) -> bool {
 /// An error in the shape that the path has, if it is ours or TrustGraph's.
 pub(crate) fn error_at(path: &str, error: ServiceError) -> Response {
     let below = |root: &&str| path.strip_prefix(*root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let ours = [runs::ROOT, configuration::ROOT, sparql::ROOT, log::ROOT, collections::ROOT, tables::ROOT, tools::ROOT];
+    let ours = [
+        runs::ROOT,
+        configuration::ROOT,
+        sparql::ROOT,
+        log::ROOT,
+        collections::ROOT,
+        tables::ROOT,
+        tools::ROOT,
+        status::ROOT,
+    ];
     if ours.iter().any(below) { ApiError::from(error).into_response() } else { error.into_response() }
 }

@@ -10,8 +10,9 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
+use std::io::Read;
 use std::sync::Arc;
-use trellis_domain::Collection;
+use trellis_domain::{Collection, Surface};
 use trellis_orchestrator::ports::{LoadedTable, TablePlace};
 use trellis_orchestrator::tables::{LoadedRows, TableLoadError};
 use trellis_tabular::{Encoding, Format, ReadError, Rows, Source};
@@ -56,7 +57,7 @@ async fn list(Entered { inside, .. }: Entered) -> Result<Json<Tables>, ApiError>
 pub(crate) struct Reading {
     /// The workspace; the caller's own if none is named
     workspace: Option<String>,
-    /// `csv`, `tsv` or `jsonl`; else the `Content-Type` says it
+    /// `csv`, `tsv`, `jsonl` or `parquet`; else the `Content-Type` says it
     format: Option<String>,
     /// `utf-8` (also UTF-16 with its mark) or `windows-1252`
     encoding: Option<String>,
@@ -93,7 +94,8 @@ impl From<LoadedRows> for LoadedRowsBody {
 
 /// Load rows
 ///
-/// The body is read as it comes, and may be of any size. The schema has to be there, as a configuration item. Loading the
+/// The body is read as it comes, and may be of any size; Parquet, which cannot be read before all of it has come, has at
+/// most 1 GiB, and of which one at a time is loaded for a workspace. The schema has to be there, as a configuration item. Loading the
 /// same file again changes nothing. What was read before a mistake is kept.
 #[utoipa::path(
     post, path = "/api/v1/tables/{collection}/{table}/rows", tag = "tables", operation_id = "loadRows",
@@ -124,19 +126,31 @@ async fn load_rows(
     let name = parameters.source.unwrap_or_else(|| "an upload".to_owned());
     let permit = gateway.capacity().loads.begin(inside.workspace()).ok_or_else(ApiError::too_many_loads)?;
     let (receiving, reader) = upload::channel();
-    let source = Source { name: name.clone(), reader: Box::new(reader), format, encoding };
+    let (reader, turn): (Box<dyn Read + Send>, _) = match format {
+        Format::Csv | Format::Tsv | Format::JsonLines => (Box::new(reader), None),
+        Format::Parquet => {
+            let parquet = inside.parquet().ok_or_else(|| ApiError::request("no Parquet file can be read here"))?;
+            let turn = tokio::select! {
+                turn = parquet.turn(inside.workspace()) => turn.ok_or_else(ApiError::too_many_loads)?,
+                () = gateway.closed() => return Err(ApiError::stopping()),
+            };
+            (Box::new(parquet.unpacked(Box::new(reader))), Some(turn))
+        }
+    };
+    let source = Source { name: name.clone(), reader, format, encoding };
     let rows = Rows::new(source, Arc::clone(schema));
     // Beside this, so that the answer can go out while the rest of a wrong file still comes in.
     let receiving = tokio::spawn(receiving.receive(body));
     let place = TablePlace { workspace: inside.workspace().clone(), collection, table };
+    let tables = inside.tables().by(inside.caller(Surface::Api));
     let loaded = tokio::select! {
-        loaded = inside.tables().load(place, Arc::clone(schema), name, rows, |_| {}) => loaded,
+        loaded = tables.load(place, Arc::clone(schema), name, rows, |_| {}) => loaded,
         () = gateway.closed() => {
             receiving.abort();
             return Err(ApiError::stopping());
         }
     };
-    drop(permit);
+    drop((turn, permit));
     match loaded {
         Ok(loaded) => Ok(Json(loaded.into())),
         Err(TableLoadError::Source(error)) => Err(unreadable(error)),

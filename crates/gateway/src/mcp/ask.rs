@@ -1,11 +1,13 @@
-//! `ask`, `wait_for_run` and `cancel_run`: a question, what comes of it, and its end.
+//! `ask`, `wait_for_run`, `decide` and `cancel_run`: a question, what comes of it, what it waits for, and its end.
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, find};
+use super::elicit::{self, Way};
 use super::reply::{self, ToolReply};
-use super::server::McpServer;
+use super::server::{McpServer, Round};
 use super::{tasks, words};
 use crate::api::ApiError;
 use crate::api::runs::create::limits;
+use crate::api::runs::decide::answering;
 use crate::bounds;
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, CallToolResult, ProgressNotificationParam};
@@ -25,38 +27,81 @@ use trellis_orchestrator::{Cancelling, Item, Question};
 pub(super) const ASK: [&str; 7] =
     ["question", "pattern", "task_type", "conversation_id", "collection", "limits", "wait"];
 pub(super) const WAIT: [&str; 2] = ["run_id", "wait"];
+pub(super) const DECIDE: [&str; 8] =
+    ["run_id", "choice", "reason", "arguments", "result", "content", "session_id", "park"];
 
-/// Begins a run. Whoever can hold a task gets one at once; others wait for a while.
+/// Begins a run. Whoever can hold a task gets one at once; others wait for a while. What came with the call is gone by
+/// then: its place in memory is given back, and nobody else's question is to wait for those that do.
 pub(super) async fn ask(
     server: &McpServer,
-    given: &Map<String, Value>,
+    given: Map<String, Value>,
+    round: Round,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ApiError> {
-    let arguments = Arguments::new("ask", given, &ASK)?;
+    let arguments = Arguments::new("ask", &given, &ASK)?;
     let wait = arguments.wait()?;
-    let run = accept(server, arguments).await?;
-    // It is on record. Many may wait, and nobody else's question is to wait for them.
-    server.give_back_memory();
-    if context.client_capabilities().is_some_and(|client| client.supports_tasks()) {
-        return tasks::begun(server, &run).await.map(CallToolResponse::from);
-    }
-    settle(server, &run, wait, context).await?;
-    brought(server, &run).await.map(|reply| CallToolResult::from(reply).into())
+    // The same question again, with what its client was asked: the run has begun long ago.
+    let begun = if let Some(begun) = round.run() {
+        drop(given);
+        begun?
+    } else {
+        let run = accept(server, arguments).await?;
+        drop(given);
+        // It is on record.
+        server.give_back_memory();
+        if context.client_capabilities().is_some_and(|client| client.supports_tasks()) {
+            return tasks::begun(server, &run).await.map(CallToolResponse::from);
+        }
+        run.as_str().to_owned()
+    };
+    let found = find(&server.inside, &begun).await?;
+    bring(server, found, wait, round, context).await
 }
 
 /// Waits for what comes of a run that was begun before.
 pub(super) async fn wait_for_run(
     server: &McpServer,
-    given: &Map<String, Value>,
+    given: Map<String, Value>,
+    round: Round,
     context: &RequestContext<RoleServer>,
-) -> Result<ToolReply, ApiError> {
-    let arguments = Arguments::new("wait_for_run", given, &WAIT)?;
+) -> Result<CallToolResponse, ApiError> {
+    let arguments = Arguments::new("wait_for_run", &given, &WAIT)?;
     let (wait, found) = (arguments.wait()?, arguments.run(&server.inside).await?);
+    drop(given);
+    bring(server, found, wait, round, context).await
+}
+
+/// Waits for what comes of a run. A client that can be asked what the run waits for is asked.
+async fn bring(
+    server: &McpServer,
+    mut found: RunSummary,
+    wait: Duration,
+    round: Round,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ApiError> {
+    let mut left = elicit::take(server, &found, &round.responses).await?;
+    drop(round);
     server.give_back_memory();
-    if !found.state.is_end() {
-        settle(server, &found.run, wait, context).await?;
+    let mut told = 0;
+    loop {
+        if !found.state.is_end() {
+            settle(server, &found.run, wait, &mut told, context).await?;
+            found = summary(server, &found.run).await?;
+        }
+        let way = elicit::way(server, context);
+        let open = if way == Way::InWords { Vec::new() } else { elicit::open(server, &found, &left).await? };
+        match (way, open.first()) {
+            (Way::InResult, Some(_)) => return Ok(elicit::required(&found, &open).into()),
+            (Way::Meanwhile, Some(first)) => {
+                if !elicit::ask(server, &found, first, context).await? {
+                    left.insert(elicit::key(first));
+                }
+            }
+            (_, None) | (Way::InWords, Some(_)) => {
+                return reply::outcome(server, &found).await.map(|reply| CallToolResult::from(reply).into());
+            }
+        }
     }
-    brought(server, &found.run).await
 }
 
 /// Ends a run, for whoever is on record then.
@@ -71,6 +116,20 @@ pub(super) async fn cancel_run(server: &McpServer, given: &Map<String, Value>) -
         Cancelling::AlreadyEnded(state) => Err(ApiError::ended(state)),
         Cancelling::Unknown => Err(ApiError::request(format!("there is no run `{run}`"))),
     }
+}
+
+/// Answers a question that a run waits for, for whoever is on record then: nobody may more than over the API.
+pub(super) async fn decide(server: &McpServer, given: &Map<String, Value>) -> Result<ToolReply, ApiError> {
+    let run = Arguments::new("decide", given, &DECIDE)?.run(&server.inside).await?.run;
+    let members = given.iter().filter(|(name, _)| *name != "run_id");
+    let body = members.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let answer = answering(&body, server.inside.caller(Surface::Mcp))?;
+    let choice = answer.choice.clone();
+    let decided = server.inside.decide(&run, answer).await??;
+    let text = format!("Decided: {choice}. Run {run} goes on; wait_for_run brings what comes of it.");
+    let park = Name::park(decided.number);
+    let value = json!({"run_id": run, "session_id": decided.session, "park": park.as_str(), "choice": choice});
+    Ok(ToolReply { text, value, is_error: false })
 }
 
 async fn accept(server: &McpServer, arguments: Arguments<'_>) -> Result<RunId, ApiError> {
@@ -101,15 +160,16 @@ async fn accept(server: &McpServer, arguments: Arguments<'_>) -> Result<RunId, A
 }
 
 /// Waits until a run has ended or has a question to a person, for so long at most, and tells of each step. A caller that
-/// gives up ends the waiting and nothing else.
+/// gives up ends the waiting and nothing else. `told` is the last record that they know of.
 async fn settle(
     server: &McpServer,
     run: &RunId,
     wait: Duration,
+    told: &mut u64,
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ApiError> {
     tokio::select! {
-        followed = tokio::time::timeout(wait, follow(server, run, context)) => match followed {
+        followed = tokio::time::timeout(wait, follow(server, run, told, context)) => match followed {
             Ok(followed) => Ok(followed?),
             Err(_) => Ok(()),
         },
@@ -117,17 +177,25 @@ async fn settle(
     }
 }
 
-async fn follow(server: &McpServer, run: &RunId, context: &RequestContext<RoleServer>) -> Result<(), JournalError> {
+async fn follow(
+    server: &McpServer,
+    run: &RunId,
+    told: &mut u64,
+    context: &RequestContext<RoleServer>,
+) -> Result<(), JournalError> {
     let (inside, unread) = (&server.inside, &server.gateway.capacity().unread);
     let mut subscription = inside.runs().follow(inside.workspace(), run, 0);
     let token = context.meta.get_progress_token();
     while let Some(item) = server.gateway.follow(&mut subscription, || unread.take(bounds::FRAME)).await {
         // What a model is still writing may come to nothing.
-        let (item @ Item::Record(_), _room) = item? else { continue };
-        if let Some(token) = &token {
+        let (item, _room) = item?;
+        let Item::Record(record) = &item else { continue };
+        // After an answer the run is followed from its beginning once more, and numbers must not go back.
+        let is_new = record.header.seq > *told;
+        *told = record.header.seq.max(*told);
+        if let Some(token) = token.as_ref().filter(|_| is_new) {
             tell(&item, run, token.clone(), context).await;
         }
-        let Item::Record(record) = item else { continue };
         let has_ended = record.header.session == *run && record.header.name == Name::end();
         if has_ended || (matches!(record.body, Body::Parked(_)) && is_waiting(server, run).await?) {
             return Ok(());
@@ -153,10 +221,6 @@ async fn is_waiting(server: &McpServer, run: &RunId) -> Result<bool, JournalErro
     Ok(found.is_some_and(|found| found.state == RunState::Waiting))
 }
 
-async fn brought(server: &McpServer, run: &RunId) -> Result<ToolReply, ApiError> {
-    reply::outcome(server, &summary(server, run).await?).await
-}
-
 pub(super) async fn summary(server: &McpServer, run: &RunId) -> Result<RunSummary, ApiError> {
-    super::arguments::find(&server.inside, run.as_str()).await
+    find(&server.inside, run.as_str()).await
 }

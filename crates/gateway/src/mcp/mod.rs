@@ -7,6 +7,7 @@
 
 mod arguments;
 mod ask;
+mod elicit;
 mod error;
 mod explain;
 mod lines;
@@ -67,7 +68,7 @@ async fn over_http(
     check_values(&body)
         .map_err(|error| ServiceError::new(Code::TooLarge, format!("the message is too large: {error}")))?;
     let unread = gateway.capacity().unread.clone();
-    let server = McpServer::new(gateway, inside, place.map(|Extension(place)| place));
+    let server = McpServer::over_http(gateway, inside, place.map(|Extension(place)| place));
     // Which hosts and origins a request may come from is one rule for all paths.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -127,7 +128,7 @@ pub async fn serve_streams(
 ) -> Result<(), McpError> {
     let inside = gateway.enter(identity, workspace).await;
     let inside = inside.map_err(|error| McpError::Workspace(ApiError::from(error).into_parts().2))?;
-    let server = McpServer::new(Arc::clone(&gateway), inside, None);
+    let server = McpServer::over_streams(Arc::clone(&gateway), inside);
     let (input, cut) = BoundedLines::new(input, bounds::BODY);
     let transport = AsyncRwTransport::new(input, output).with_max_line_length(usize::MAX);
     let running = tokio::select! {

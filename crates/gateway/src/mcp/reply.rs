@@ -1,12 +1,16 @@
 //! What tools bring: a text for models and people, and the same as an object for programs.
 
 use super::server::McpServer;
+use super::words;
 use crate::api::ApiError;
 use crate::checks::Verdict;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_orchestrator::summary::WholeRun;
+use trellis_orchestrator::summary::{OpenQuestion, WholeRun};
+
+/// So many questions are told in words; all of them are in the object.
+const TOLD: usize = 8;
 
 /// What a tool brought.
 #[derive(Debug)]
@@ -83,13 +87,7 @@ fn in_words(whole: &WholeRun, answer: &str, verdict: Option<&Verdict>) -> String
         RunState::Queued | RunState::Running => {
             return format!("Run {run} goes on. wait_for_run brings its answer, cancel_run ends it.");
         }
-        RunState::Waiting => {
-            let question = whole.waiting_for.first().map_or("", |open| &open.question);
-            return format!(
-                "Run {run} waits until a person has answered: {question} (`trellis run decide {run}`). wait_for_run brings \
-                 what comes of it."
-            );
-        }
+        RunState::Waiting => return waiting(whole),
         RunState::Cancelled => return format!("Run {run} was cancelled."),
         RunState::Answered => format!("{answer}\n\n(run {run}: {reason})"),
         RunState::AnsweredPartial | RunState::Limit if !answer.is_empty() => {
@@ -110,4 +108,22 @@ fn in_words(whole: &WholeRun, answer: &str, verdict: Option<&Verdict>) -> String
         }
         None => text,
     }
+}
+
+/// What a run waits for, and how it is answered.
+fn waiting(whole: &WholeRun) -> String {
+    let (run, open) = (&whole.run_id, whole.waiting_for.as_slice());
+    let several = open.len() > 1;
+    let question = |open: &OpenQuestion| {
+        let which =
+            if several { format!(" (park {}, session_id {})", open.park, open.session_id) } else { String::new() };
+        format!("{}\n\nOptions{which}: {}.", words::quoted(&open.question), open.options.join(", "))
+    };
+    let mut told: Vec<_> = open.iter().take(TOLD).map(question).collect();
+    told.extend((open.len() > TOLD).then(|| format!("There are {} more questions.", open.len() - TOLD)));
+    format!(
+        "Run {run} waits until a person has answered:\n\n{}\n\nThey answer with `trellis run decide {run} CHOICE`, or tell \
+         you, and you pass it on with the tool decide. wait_for_run brings what comes of it.",
+        told.join("\n\n")
+    )
 }

@@ -7,7 +7,8 @@ use crate::request_memory::BodyPlace;
 use futures_util::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, GetTaskParams, GetTaskResult,
-    Implementation, ListToolsResult, PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig, Tool,
+    Implementation, InputResponses, ListToolsResult, PaginatedRequestParams, RequestMetaObject, ServerCapabilities,
+    ServerConfig, Tool, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -16,7 +17,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 const INSTRUCTIONS: &str = "Agents whose every decision is recorded. `ask` begins a run and waits for its answer; a run that \
-    takes longer goes on, and `wait_for_run` brings what came of it. `explain_run` and `list_decisions` tell why it was \
+    takes longer goes on, and `wait_for_run` brings what came of it. A run may wait for a person's answer: put the question \
+    to them, and pass on what they say with `decide`. `explain_run` and `list_decisions` tell why it was \
     answered so, and what else could have been chosen.";
 
 /// A caller in its workspace.
@@ -24,12 +26,36 @@ const INSTRUCTIONS: &str = "Agents whose every decision is recorded. `ask` begin
 pub(super) struct McpServer {
     pub(super) gateway: Arc<Gateway>,
     pub(super) inside: Inside,
+    /// The client hears what it is asked by itself, and can answer.
+    pub(super) has_stream: bool,
     place: Option<BodyPlace>,
 }
 
+/// What a client brings to a call that it makes again, because it was asked something.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    pub(super) responses: InputResponses,
+    state: Option<String>,
+}
+
+impl Round {
+    /// The run that the earlier call has begun, if there was one.
+    pub(super) fn run(&self) -> Option<Result<String, ApiError>> {
+        match &self.state {
+            Some(run) => Some(Ok(run.clone())),
+            None if self.responses.is_empty() => None,
+            None => Some(Err(ApiError::request("answers must come with the `requestState` of what was asked"))),
+        }
+    }
+}
+
 impl McpServer {
-    pub(super) fn new(gateway: Arc<Gateway>, inside: Inside, place: Option<BodyPlace>) -> Self {
-        Self { gateway, inside, place }
+    pub(super) fn over_http(gateway: Arc<Gateway>, inside: Inside, place: Option<BodyPlace>) -> Self {
+        Self { gateway, inside, has_stream: false, place }
+    }
+
+    pub(super) fn over_streams(gateway: Arc<Gateway>, inside: Inside) -> Self {
+        Self { gateway, inside, has_stream: true, place: None }
     }
 
     /// The message is not needed any more, and its answer may take a while.
@@ -42,17 +68,19 @@ impl McpServer {
     async fn call(
         &self,
         name: &str,
-        given: &Map<String, Value>,
+        given: Map<String, Value>,
+        round: Round,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ApiError> {
         let brought = match name {
-            tools::ASK => return ask::ask(self, given, context).await,
-            tools::WAIT_FOR_RUN => ask::wait_for_run(self, given, context).await,
-            tools::CANCEL_RUN => ask::cancel_run(self, given).await,
-            tools::EXPLAIN_RUN => explain::explain_run(self, given).await,
-            tools::LIST_DECISIONS => explain::list_decisions(self, given).await,
-            tools::LIST_RUNS => explain::list_runs(self, given).await,
-            tools::SEARCH_KNOWLEDGE => search::search_knowledge(self, given).await,
+            tools::ASK => return ask::ask(self, given, round, context).await,
+            tools::WAIT_FOR_RUN => return ask::wait_for_run(self, given, round, context).await,
+            tools::DECIDE => ask::decide(self, &given).await,
+            tools::CANCEL_RUN => ask::cancel_run(self, &given).await,
+            tools::EXPLAIN_RUN => explain::explain_run(self, &given).await,
+            tools::LIST_DECISIONS => explain::list_decisions(self, &given).await,
+            tools::LIST_RUNS => explain::list_runs(self, &given).await,
+            tools::SEARCH_KNOWLEDGE => search::search_knowledge(self, &given).await,
             other => Err(ApiError::request(format!("there is no tool `{other}`"))),
         };
         brought.map(|reply| CallToolResult::from(reply).into())
@@ -93,16 +121,21 @@ impl ServerHandler for McpServer {
             return Ok(reply::refusal(busy).into());
         };
         let arguments = request.arguments.unwrap_or_default();
-        let called = guarded(self.call(&request.name, &arguments, &context)).await?;
+        let round = Round { responses: request.input_responses.unwrap_or_default(), state: request.request_state };
+        let called = guarded(self.call(&request.name, arguments, round, &context)).await?;
         Ok(called.unwrap_or_else(|error| reply::refusal(error).into()))
     }
 
     async fn get_task(
         &self,
         request: GetTaskParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        guarded(tasks::get(self, &request.task_id)).await?
+        guarded(tasks::get(self, &request.task_id, &context)).await?
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        guarded(tasks::update(self, &request.task_id, &request.input_responses)).await?
     }
 
     async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {

@@ -2,14 +2,18 @@
 //! connections and restarts, and is kept as long as its records are.
 
 use super::ask::summary;
+use super::elicit::{self, Way};
 use super::reply;
 use super::server::McpServer;
 use crate::api::ApiError;
-use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResult, CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload, TaskStatus,
+    CallToolResult, CreateTaskResult, DetailedTask, GetTaskResult, InputRequests, InputResponses, JsonObject, Task,
+    TaskPayload, TaskStatus,
 };
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{RunId, Surface};
 use trellis_orchestrator::Cancelling;
@@ -24,14 +28,22 @@ pub(super) async fn begun(server: &McpServer, run: &RunId) -> Result<CreateTaskR
 }
 
 /// Where a task stands, with its result if it has one.
-pub(super) async fn get(server: &McpServer, id: &str) -> Result<GetTaskResult, ErrorData> {
+pub(super) async fn get(
+    server: &McpServer,
+    id: &str,
+    context: &RequestContext<RoleServer>,
+) -> Result<GetTaskResult, ErrorData> {
     let found = find(server, id).await?;
     let mut task = task(server, &found);
     let payload = match found.state {
         RunState::Queued | RunState::Running => TaskPayload::Working,
         RunState::Waiting => {
             task.status_message = Some(reply::outcome(server, &found).await.map_err(internal)?.text);
-            TaskPayload::Working
+            // Without anything that the client could answer, the task is as it was: somebody else has to.
+            match questions(server, &found, context).await.map_err(internal)? {
+                input_requests if input_requests.is_empty() => TaskPayload::Working,
+                input_requests => TaskPayload::InputRequired { input_requests },
+            }
         }
         RunState::Cancelled => TaskPayload::Cancelled,
         RunState::Answered | RunState::AnsweredPartial | RunState::Limit | RunState::Failed => {
@@ -40,6 +52,24 @@ pub(super) async fn get(server: &McpServer, id: &str) -> Result<GetTaskResult, E
         }
     };
     Ok(GetTaskResult::new(DetailedTask::new(task, payload)))
+}
+
+async fn questions(
+    server: &McpServer,
+    run: &RunSummary,
+    context: &RequestContext<RoleServer>,
+) -> Result<InputRequests, ApiError> {
+    if elicit::way(server, context) == Way::InWords {
+        return Ok(InputRequests::new());
+    }
+    Ok(elicit::requests(run, &elicit::open(server, run, &BTreeSet::new()).await?))
+}
+
+/// Decides what a client has answered. What it leaves open is asked again with the next look.
+pub(super) async fn update(server: &McpServer, id: &str, responses: &InputResponses) -> Result<(), ErrorData> {
+    let found = find(server, id).await?;
+    let refused = |error: ApiError| ErrorData::invalid_params(error.into_parts().2, None);
+    elicit::take(server, &found, responses).await.map(drop).map_err(refused)
 }
 
 /// Ends the run of a task. This, unlike a request that is given up, is a wish that nobody can mistake.

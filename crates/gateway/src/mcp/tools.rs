@@ -7,6 +7,7 @@ use trellis_domain::run::RunState;
 
 pub(super) const ASK: &str = "ask";
 pub(super) const WAIT_FOR_RUN: &str = "wait_for_run";
+pub(super) const DECIDE: &str = "decide";
 pub(super) const CANCEL_RUN: &str = "cancel_run";
 pub(super) const EXPLAIN_RUN: &str = "explain_run";
 pub(super) const LIST_DECISIONS: &str = "list_decisions";
@@ -24,7 +25,8 @@ pub(super) const USUAL_FOUND: u64 = 8;
 pub(super) const MOST_FOUND: u64 = 50;
 
 pub(super) fn all() -> Vec<Tool> {
-    vec![ask(), wait_for_run(), cancel_run(), explain_run(), list_decisions(), list_runs(), search_knowledge()]
+    let runs = [ask(), wait_for_run(), decide(), cancel_run(), explain_run(), list_decisions(), list_runs()];
+    runs.into_iter().chain([search_knowledge()]).collect()
 }
 
 fn ask() -> Tool {
@@ -52,6 +54,30 @@ fn wait_for_run() -> Tool {
     let does = "Wait for a run that was begun with ask, and bring its answer, or tell that it still goes on.";
     let takes = json!({"run_id": run_id(), "wait": wait()});
     tool((WAIT_FOR_RUN, does), &takes, &["run_id"], &outcome(), looks("Wait for a run"))
+}
+
+fn decide() -> Tool {
+    let takes = json!({
+        "run_id": run_id(),
+        "choice": text("One of the options of the question"),
+        "reason": text("Why, as the person said; it is recorded"),
+        "arguments": {"type": "object", "description": "What the tool is to be called with instead"},
+        "result": text("What the call brought; only with the choice `result`"),
+        "content": {"type": "object", "description": "What the tool asks for, by the fields of its form; only with the choice \
+            `answer`"},
+        "session_id": text("Which question, if the run waits for several: its session"),
+        "park": text("Which question, if the run waits for several: its name, such as park/1"),
+    });
+    let does = "Answer a question that a run waits for (`waiting_for`) with what a person has told you. Do not answer it \
+        yourself: it was asked so that a person decides. Who answered is on record. Some questions are for certain people \
+        only, and nobody may answer more than over the API.";
+    let brings = json!({
+        "run_id": run_id(), "session_id": text("The session that goes on"), "park": text("The question"),
+        "choice": text("What was chosen"),
+    });
+    let brings = object(&brings, &["run_id", "session_id", "park", "choice"]);
+    let hints = ToolAnnotations::with_title("Answer a question of a run").read_only(false).destructive(true);
+    tool((DECIDE, does), &takes, &["run_id", "choice"], &brings, hints.idempotent(false).open_world(true))
 }
 
 fn cancel_run() -> Tool {
@@ -243,6 +269,7 @@ mod tests {
         };
         assert_eq!(takes(ASK), ask::ASK);
         assert_eq!(takes(WAIT_FOR_RUN), ask::WAIT);
+        assert_eq!(takes(DECIDE), ask::DECIDE);
         assert_eq!(takes(EXPLAIN_RUN), explain::EXPLAIN);
         assert_eq!(takes(LIST_RUNS), explain::RUNS);
         assert_eq!(takes(SEARCH_KNOWLEDGE), search::SEARCH);

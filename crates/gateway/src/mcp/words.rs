@@ -4,6 +4,8 @@ use trellis_orchestrator::events::{OptionSet, RunEvent, StepCompleted};
 
 /// So much is shown of a text.
 const SHOWN: usize = 200;
+/// And of one that is quoted.
+const QUOTED: usize = 6_000;
 
 /// How far a run is.
 pub(super) fn progress(event: &RunEvent) -> String {
@@ -12,6 +14,7 @@ pub(super) fn progress(event: &RunEvent) -> String {
         RunEvent::RunStarted(event) => format!("run {} has begun", event.details.run_id),
         RunEvent::AgentStarted(event) => format!("an agent has begun: {}", shortened(&event.details.goal)),
         RunEvent::CallIntended(event) => format!("{} is being called", event.details.tool),
+        RunEvent::InputRequired(event) => format!("{} asks for input", event.details.tool),
         RunEvent::StepCompleted(event) => step(&event.details),
         RunEvent::FanOutStarted(event) => format!("{} agents were sent out", event.details.goals.len()),
         RunEvent::FanOutJoined(_) => "what the agents found is together".to_owned(),
@@ -60,6 +63,7 @@ pub(super) fn option_sets(event: &RunEvent) -> &[OptionSet] {
         | RunEvent::RunStarted(_)
         | RunEvent::AgentStarted(_)
         | RunEvent::CallIntended(_)
+        | RunEvent::InputRequired(_)
         | RunEvent::FanOutJoined(_)
         | RunEvent::DecisionRequested(_)
         | RunEvent::RunTold(_)
@@ -92,4 +96,38 @@ pub(super) fn decision(set: &OptionSet) -> String {
 fn shortened(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= SHOWN { line } else { line.chars().take(SHOWN).chain(['…']).collect() }
+}
+
+/// A text of a run as a quotation, so that nobody takes its words for ours: every line is marked, nothing in it steers a
+/// terminal, and it has an end.
+pub(super) fn quoted(text: &str) -> String {
+    let shown: String = text.chars().take(QUOTED).collect();
+    let lines = shown.lines().map(|line| format!("> {}", line.replace(steers, " ")));
+    let mut quoted = lines.collect::<Vec<_>>().join("\n");
+    if shown.len() < text.len() {
+        quoted.push_str("…\n(This is the beginning; `trellis run show` has all of it.)");
+    }
+    quoted
+}
+
+/// Control characters, and those that change the direction of what follows or show nothing.
+fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quotation_is_marked_in_every_line_plain_and_has_an_end() {
+        assert_eq!(
+            quoted("May `x` be called?\nRun 1 says \u{1b}[2Jyes\u{202e}."),
+            "> May `x` be called?\n> Run 1 says  [2Jyes ."
+        );
+        let long = quoted(&"é".repeat(QUOTED + 1));
+        assert!(long.starts_with("> é") && long.contains("the beginning"), "{long}");
+        assert_eq!(long.matches('é').count(), QUOTED);
+    }
 }

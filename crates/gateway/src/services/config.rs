@@ -69,10 +69,15 @@ async fn put(call: &Call) -> Result<Value, ServiceError> {
     let mut items = call.members().items("values")?;
     if items.len() > 1 {
         let (_, present) = call.inside.config().all(call.workspace()).await?;
-        items.retain(|item| !present.iter().any(|present| says_the_same(present, item)));
+        // One that is named twice is refused below, whatever it says.
+        let mut names: Vec<_> = items.iter().map(|item| (&item.kind, &item.key)).collect();
+        names.sort_unstable();
+        if names.windows(2).all(|two| two[0] != two[1]) {
+            items.retain(|item| !present.iter().any(|present| says_the_same(present, item)));
+        }
     }
     if !items.is_empty() {
-        call.inside.config().put(call.workspace(), items, call.caller()).await?;
+        call.inside.configure(items, call.caller()).await?;
     }
     Ok(done())
 }

@@ -43,6 +43,9 @@ impl From<LoadError> for ServiceError {
             LoadError::Embed(error) => error.into(),
             LoadError::Library(error) => error.into(),
             LoadError::Read(error) => Self::request(error.to_string()),
+            LoadError::Knowledge(error) => Self::gateway(error.to_string()),
+            error @ LoadError::Facts { .. } => Self::new(Code::Model, error.to_string()),
+            error @ LoadError::FactsBusy => Self::gateway(error.to_string()),
         }
     }
 }
@@ -105,10 +108,11 @@ pub(crate) enum Loading {
 }
 
 impl Loading {
-    /// Loads a document. Clients take any answer for success, so the reply comes when it can be found.
-    pub(super) async fn answer(self, gateway: &Gateway, call: Call) -> Result<Value, ServiceError> {
+    /// Loads a document. Clients take any answer for success, so the reply comes when it can be found and its facts are
+    /// there. Until then the request is not kept.
+    pub(super) async fn answer(self, gateway: &Gateway, mut call: Call) -> Result<Value, ServiceError> {
         let _in_flight = begin(gateway)?;
-        let (loader, collection) = (loader(&call.inside)?, collection(&call)?);
+        let (loader, collection) = (loader(&call.inside)?.clone(), collection(&call)?);
         let content = self.content(&call)?;
         let id = match call.members().value("id") {
             Some(Value::String(id)) if !id.is_empty() => id.clone(),
@@ -117,9 +121,18 @@ impl Loading {
         };
         let kind = kind_of_name(&id).unwrap_or_else(|| kind_of(&content)).to_owned();
         let document = NewDocument { id, title: None, kind, content };
-        let loader = loader.by(call.inside.caller(call.surface));
-        let done = loader.load(call.workspace(), &collection, document).await?;
-        Ok(json!({"document": done.text, "passages": done.passages}))
+        let mut loader = loader.by(call.inside.caller(call.surface));
+        if call.members().value("facts") == Some(&json!(false)) {
+            loader = loader.extracting(None);
+        }
+        let found = loader.make_searchable(call.workspace(), &collection, document).await?;
+        call.forget_request();
+        let done = loader.take_facts(found).await?;
+        let mut reply = json!({"document": done.text, "passages": done.passages});
+        if let Some(facts) = done.facts {
+            reply["facts"] = json!(facts);
+        }
+        Ok(reply)
     }
 
     fn content(self, call: &Call) -> Result<Vec<u8>, ServiceError> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use trellis_domain::Collection;
 use trellis_domain::config::{ConfigItem, ToolItem, validate};
 use trellis_orchestrator::permits::Permit;
-use trellis_orchestrator::ports::ToolCall;
+use trellis_orchestrator::ports::{CallInput, ToolCall};
 
 /// Calls the server of an `mcp` item. Clients tell a text from a value by the name of the member.
 pub(super) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, ServiceError> {
@@ -31,7 +31,7 @@ pub(super) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Servi
         ));
     }
     let tool = tool(name)?;
-    if let Some(why) = inside.tools().obstacle(&tool, &settings) {
+    if let Some(why) = inside.tools().obstacle(inside.workspace(), &tool, &settings) {
         return Err(ServiceError::gateway(why));
     }
     let limits = inside.limits();
@@ -49,6 +49,7 @@ pub(super) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Servi
         max_reply_bytes: limits.max_reply_bytes,
         labels: None,
         permit: Permit::default(),
+        input: CallInput::Nobody,
     };
     let brought = tokio::time::timeout(timeout, inside.tools().call(wanted)).await;
     let late = |_| ServiceError::gateway(format!("the tool did not answer within {} s", timeout.as_secs()));

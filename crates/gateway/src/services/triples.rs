@@ -21,7 +21,7 @@ use trellis_provenance::vocabulary::prov;
 /// All quads at once.
 pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Written, ServiceError> {
     if let Some(collection) = whole_collection::of(&pattern(call.members())?) {
-        return Ok(written(&whole_collection::answer(gateway, &call, collection).await?));
+        return whole_collection::answer(gateway, &call, collection).await;
     }
     let portions = Portions::read(call.members())?;
     let Found { found, missing_runs } = find(gateway, &call, portions.limit).await?;

@@ -4,11 +4,12 @@
 //! They mean the original's default graph, in which what runs say is not.
 
 use super::batches::Portions;
-use super::held::hold_quads;
+use super::held::{Written, hold_quads, written};
 use crate::call::Call;
 use crate::error::{ServiceError, StreamError};
 use crate::inside::Gateway;
 use crate::outbox::Outbox;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use trellis_domain::Collection;
 use trellis_domain::rdf::{Quad, Term};
@@ -21,11 +22,11 @@ pub(super) fn of(pattern: &QuadPattern) -> Option<&Collection> {
 }
 
 /// Everything at once.
-pub(super) async fn answer(gateway: &Gateway, call: &Call, collection: &Collection) -> Result<Value, ServiceError> {
+pub(super) async fn answer(gateway: &Gateway, call: &Call, collection: &Collection) -> Result<Written, ServiceError> {
     let portions = Portions::of_all(call.members())?;
     let found = find(gateway, call, collection, portions).await?;
     let _held = hold_quads(&found)?;
-    Ok(json!({"response": found.iter().map(carried).collect::<Vec<_>>()}))
+    Ok(written(&Reply { response: found.iter().map(Carried).collect() }))
 }
 
 /// In batches.
@@ -38,7 +39,7 @@ pub(super) async fn stream(
     let portions = Portions::of_all(call.members())?;
     let found = find(gateway, call, collection, portions).await?;
     let _held = hold_quads(&found)?;
-    let carried: Vec<Value> = found.iter().map(carried).collect();
+    let carried: Vec<_> = found.iter().map(Carried).collect();
     portions.send(&carried, |batch, _| json!({"response": batch}), outbox).await
 }
 
@@ -58,18 +59,32 @@ async fn find(
     Ok(found)
 }
 
+#[derive(Serialize)]
+struct Reply<'q> {
+    response: Vec<Carried<'q>>,
+}
+
+/// Written one at a time: as JSON values, all of them would take many times what is held for them.
+struct Carried<'q>(&'q Quad);
+
+impl Serialize for Carried<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        carried(self.0).serialize(serializer)
+    }
+}
+
 /// A quad with what literals are under two names: `tg-export-workspace` looks for language and datatype under names of
 /// its own, and would lose both.
 fn carried(quad: &Quad) -> Value {
-    let mut written = json!(quad);
+    let mut quad_written = json!(quad);
     if let Term::Literal { datatype, language, .. } = &quad.o {
         for (name, text) in [("d", datatype), ("l", language)] {
             if !text.is_empty() {
-                written["o"][name] = json!(text);
+                quad_written["o"][name] = json!(text);
             }
         }
     }
-    written
+    quad_written
 }
 
 #[cfg(test)]

@@ -72,7 +72,12 @@ async fn the_words_of_the_graph_and_the_figures_can_be_had() {
     let (status, figures) = house.http("GET", "/api/metrics", "", b"").await;
     assert_eq!((status, figures.as_str().map(|text| text.ends_with("trellis_open_runs 0\n"))), (200, Some(true)));
     assert_eq!(guarded().await.http("GET", "/api/metrics", "", b"").await.0, 401);
-    assert_eq!(house.http("GET", "/", "", b"").await.0, 307, "a person is led to the documentation");
+    assert_eq!(house.http("GET", "/", "", b"").await.0, 307, "a program is led to the documentation");
+    let (status, page) = house.http("GET", "/", "Accept: text/html\r\n", b"").await;
+    assert!(
+        status == 200 && page.as_str().is_some_and(|page| page.contains("<title>Trellis</title>")),
+        "a person gets the page"
+    );
 }
 
 #[tokio::test]

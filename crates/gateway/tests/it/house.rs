@@ -13,7 +13,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use trellis_domain::record::Record;
 use trellis_domain::run::RunSummary;
 use trellis_domain::{Caller, Workspace};
-use trellis_gateway::{Access, Calls, Founder, Gateway, Phase, RunText, Server, Wiring, router};
+use trellis_gateway::{Access, Calls, Founder, Gateway, ParquetReader, Phase, RunText, Server, Wiring, router};
 use trellis_orchestrator::contract::play;
 use trellis_orchestrator::contract::runs::{Bench, StorePorts};
 use trellis_orchestrator::graph_rag::GraphRag;
@@ -24,6 +24,7 @@ use trellis_orchestrator::memory::{
 use trellis_orchestrator::meter::{Metered, TokenMeter};
 use trellis_orchestrator::orchestrator::{Options, Orchestrator, Ports};
 use trellis_orchestrator::ports::{BoxFuture, Config, ConfigError, Graph, Log, Prompter, RealWorld};
+use trellis_orchestrator::status::Nobody;
 use trellis_orchestrator::tables::TableLoader;
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 
@@ -37,6 +38,7 @@ pub(crate) struct Setup {
     pub(crate) graph: Option<Arc<dyn Graph>>,
     pub(crate) graph_rag: Option<GraphRag>,
     pub(crate) log: Arc<dyn Log>,
+    pub(crate) parquet: Option<ParquetReader>,
     /// Without workers, questions wait.
     pub(crate) at_work: bool,
     /// Goes on taking connections while it is about to stop.
@@ -60,6 +62,7 @@ impl Default for Setup {
             graph: None,
             graph_rag: None,
             log: Arc::new(EmptyLog),
+            parquet: None,
             at_work: true,
             lingers: false,
         }
@@ -124,7 +127,9 @@ impl House {
             knowledge: Arc::clone(&knowledge) as _,
             graph_rag: setup.graph_rag,
             tables: TableLoader::new(Arc::new(MemoryTables::default()), None),
+            parquet: setup.parquet,
             log: setup.log,
+            presence: Arc::new(Nobody),
             run_text: Arc::new(Counted),
             library: Arc::new(MemoryLibrary::new(journal, Arc::new(RealWorld))),
             documents: None,

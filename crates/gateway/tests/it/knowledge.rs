@@ -29,7 +29,10 @@ async fn a_file_is_loaded_listed_found_and_removed() {
     assert_eq!(load(&house, LOAD, "text/turtle", "<urn:ada> <urn:p> 2 .").await.1, json!({"read": 1, "new": 0}));
     let (_, listed) = house.http("GET", "/api/v1/collections", "", b"").await;
     let expected = json!([{"collection": "history", "quads": 2, "sources": 1, "unfinished": []}]);
-    assert_eq!(listed["collections"], expected);
+    let mut collections = listed["collections"].clone();
+    let loaded_by = collections[0].as_object_mut().unwrap().remove("loaded_by").unwrap();
+    assert_eq!((loaded_by.as_array().map(Vec::len), &loaded_by[0]["surface"]), (Some(1), &json!("api")));
+    assert_eq!(collections, expected);
     assert_eq!((found(&house, "history").await, found(&house, "default").await), (2, 0));
     let listing = json!({"operation": "list-collections"});
     let (_, all) = house.post("/api/v1/collection-management", &listing).await;
@@ -90,6 +93,7 @@ async fn stock_loaders_import_triples() {
     assert_eq!(found(&house, "history").await, 50, "what cannot be kept is left out");
     let (_, listed) = house.http("GET", "/api/v1/collections", "", b"").await;
     assert_eq!(listed["collections"][0]["unfinished"], json!([]), "closing finishes it");
+    assert_eq!(listed["collections"][0]["loaded_by"][0]["surface"], "trustgraph-socket");
     let mut contexts = import(&house, "entity-contexts", "").await.unwrap();
     contexts.send(Message::text("{\"entities\": []}")).await.unwrap();
     close(contexts).await;

@@ -3,10 +3,14 @@
 use crate::house::{House, Setup};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Message;
 use trellis_domain::Workspace;
-use trellis_gateway::{Access, Identity, Token};
+use trellis_gateway::{Access, Identity, ParquetReader, Token};
+use trellis_tabular::Program;
 
 const LOAD: &str = "/api/v1/tables/world/cities/rows";
 const ROWS: &str = "/api/v1/flow/default/service/rows";
@@ -39,14 +43,19 @@ async fn a_file_is_loaded_listed_asked_and_removed() {
     assert_eq!(load(&house, LOAD, "id,name\n2,Roma\n").await.1, json!({"rows": 1, "new": 0, "changed": 1}));
     let (_, listed) = house.http("GET", "/api/v1/tables", "", b"").await;
     let expected = json!([{"collection": "world", "table": "cities", "rows": 2, "unfinished": []}]);
-    assert_eq!(listed["tables"], expected);
+    let mut tables = listed["tables"].clone();
+    let loaded_by = tables[0].as_object_mut().unwrap().remove("loaded_by").unwrap();
+    assert_eq!((loaded_by.as_array().map(Vec::len), &loaded_by[0]["surface"]), (Some(1), &json!("api")));
+    assert_eq!(tables, expected);
     assert_eq!(names(&house, "world").await, json!([{"name": "Oslo"}, {"name": "Roma"}]));
     assert_eq!(names(&house, "default").await, json!([]));
     let (status, wrong) = load(&house, LOAD, "id,name\n3,Bern\nx,Graz\n").await;
     assert!(status == 422 && wrong.to_string().contains("an upload:3: field `id`: `x` is no integer"), "{wrong}");
     assert_eq!(names(&house, "world").await.as_array().unwrap().len(), 3, "what came before it stays");
-    let (_, unknown) = load(&house, &format!("{LOAD}?format=parquet"), "").await;
-    assert!(unknown.to_string().contains("csv, tsv, jsonl"), "{unknown}");
+    let (_, unknown) = load(&house, &format!("{LOAD}?format=avro"), "").await;
+    assert!(unknown.to_string().contains("csv, tsv, jsonl, parquet"), "{unknown}");
+    let (status, without) = load(&house, &format!("{LOAD}?format=parquet"), "PAR1").await;
+    assert!(status == 400 && without.to_string().contains("no Parquet file can be read here"), "{without}");
     let listing = json!({"operation": "list-collections"});
     let (_, all) = house.post("/api/v1/collection-management", &listing).await;
     assert_eq!(all["collections"][1]["collection"], "world", "stock clients see it as well");
@@ -80,6 +89,7 @@ async fn rows_are_imported_over_a_socket_of_their_own() {
     assert_eq!(names(&house, "world").await, json!([{"name": "Oslo"}, {"name": null}, {"name": "Rome"}]));
     let (_, listed) = house.http("GET", "/api/v1/tables", "", b"").await;
     assert_eq!(listed["tables"][0]["unfinished"], json!([]), "closing finishes it");
+    assert_eq!(listed["tables"][0]["loaded_by"][0]["surface"], "trustgraph-socket");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,4 +137,55 @@ async fn wrong_requests_are_told() {
     told("row-embeddings", json!({"schema_name": "cities"}), "the member `vector` is missing").await;
     told("row-embeddings", json!({"schema_name": "cities", "vector": ["x"]}), "no number").await;
     told("row-embeddings", json!({"schema_name": "cities", "vector": [1]}), "TRELLIS_EMBEDDING_MODEL").await;
+}
+
+/// Says of every file that it is a table with one row.
+fn one_row() -> ParquetReader {
+    let columns = r#"[{"name":"id","type":"integer"},{"name":"name","type":"string"}]"#;
+    let script = format!(r#"cat >/dev/null; printf '\002%s\n%s\n' '{columns}' '{{"id":1,"name":"Oslo"}}'"#);
+    let arguments = vec!["-c".into(), script.into()];
+    let program = Program { path: "/bin/sh".into(), arguments, variables: Vec::new() };
+    ParquetReader { program, folder: std::env::temp_dir(), patience: Duration::from_millis(200) }
+}
+
+/// Each Parquet file takes a process and room on disk for as long as it is loaded, and there are two places in all.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parquet_file_that_does_not_come_keeps_no_other_workspace_waiting() {
+    let user = |name: &str| Identity::user(name, [Workspace::new(name).unwrap()]);
+    let access = Access::Tokens(["mine", "other"].map(|name| (Token::new(name), user(name))).into());
+    let house = House::with(Setup { parquet: Some(one_row()), access, ..Setup::default() }).await;
+    let who = |name: &str| format!("Authorization: Bearer {name}\r\n");
+    let fields = json!([{"name": "id", "type": "integer", "primary_key": true}, {"name": "name", "indexed": true}]);
+    let item =
+        json!({"type": "schema", "key": "cities", "value": json!({"name": "cities", "fields": fields}).to_string()});
+    for name in ["mine", "other"] {
+        let body = json!({"items": [item]}).to_string();
+        let path = format!("/api/v1/configuration?workspace={name}");
+        let (status, said) = house.http("POST", &path, &who(name), body.as_bytes()).await;
+        assert_eq!(status, 200, "{said}");
+    }
+    let path = |name: &str| format!("{LOAD}?format=parquet&workspace={name}");
+    let load = async |name: &str| house.http("POST", &path(name), &who(name), b"PAR1").await;
+    let mut slow = TcpStream::connect(&house.address).await.unwrap();
+    let head = format!("POST {} HTTP/1.1\r\nHost: {}\r\n{}", path("mine"), house.address, who("mine"));
+    slow.write_all(format!("{head}Connection: close\r\nContent-Length: 4\r\n\r\nPA").as_bytes()).await.unwrap();
+    // Its own workspace is told to come again, once the slow one has its turn.
+    let refused = async {
+        loop {
+            let (status, said) = load("mine").await;
+            if status == 429 {
+                return said;
+            }
+        }
+    };
+    let refused = tokio::time::timeout(Duration::from_secs(30), refused).await.expect("two are loaded at once");
+    assert!(refused.to_string().contains("load this one when another is done"), "{refused}");
+    let (status, other) = load("other").await;
+    assert_eq!((status, &other["rows"]), (200, &json!(1)), "{other}");
+    slow.write_all(b"R1").await.unwrap();
+    let mut reply = String::new();
+    slow.read_to_string(&mut reply).await.unwrap();
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    assert_eq!(load("mine").await.0, 200);
+    house.shut().await;
 }

@@ -78,6 +78,7 @@ impl RecordedRun {
                 | Body::FannedOut(_)
                 | Body::Joined(_)
                 | Body::Intended(_)
+                | Body::InputRequired(_)
                 | Body::Parked(_)
                 | Body::Settled(_)
                 | Body::Told(_)

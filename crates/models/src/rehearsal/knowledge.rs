@@ -38,6 +38,32 @@ pub(super) fn concepts(given: Given<'_>) -> String {
     if names.is_empty() { query.to_owned() } else { names.join("\n") }
 }
 
+/// The reply to `extract-facts`: names that stand in one sentence have to do with each other.
+pub(super) fn facts(given: Given<'_>) -> Value {
+    let mut relationships = Vec::new();
+    for sentence in given.text("text").split(['.', '!', '?', '\n']) {
+        let names = names(sentence);
+        relationships.extend(names.windows(2).filter_map(|pair| {
+            let [subject, object] = pair else { return None };
+            Some(json!({"subject": subject, "predicate": "stands beside", "object": object, "object-entity": true}))
+        }));
+    }
+    json!({"entities": [], "relationships": relationships})
+}
+
+/// Words in a row that begin large.
+fn names(sentence: &str) -> Vec<String> {
+    let (mut names, mut name): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
+    for word in sentence.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric())).chain([""]) {
+        if word.starts_with(char::is_uppercase) && !ASKING.contains(&word.to_lowercase().as_str()) {
+            name.push(word);
+        } else if !name.is_empty() {
+            names.push(std::mem::take(&mut name).join(" "));
+        }
+    }
+    names
+}
+
 /// The reply to `kg-edge-scoring`: the more words a fact shares with the question, the better.
 pub(super) fn scores(given: Given<'_>) -> Value {
     let asked = meaning(given.text("query"));

@@ -163,6 +163,7 @@ fn decision(prompt: &str, given: Given<'_>) -> Option<Value> {
         "debate-stances" => debate::stances(given),
         "debate-moderate" => debate::moderate(),
         "kg-edge-scoring" => knowledge::scores(given),
+        "extract-facts" => knowledge::facts(given),
         "schema-selection" => tables::select(given),
         "graphql-generation" => tables::query(given),
         "diagnose-structured-data" => tables::descriptor(given),

@@ -154,6 +154,7 @@ fn choices(records: &[Arc<Record>]) -> Vec<(DecisionKind, String, Enforcement)> 
         | Body::FannedOut(_)
         | Body::Joined(_)
         | Body::Intended(_)
+        | Body::InputRequired(_)
         | Body::Parked(_)
         | Body::Settled(_)
         | Body::Told(_)
@@ -307,6 +308,7 @@ fn story(records: &[Arc<Record>]) -> Vec<String> {
             | Body::FannedOut(_)
             | Body::Joined(_)
             | Body::Intended(_)
+            | Body::InputRequired(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Told(_) => String::new(),

@@ -2,7 +2,8 @@
 
 use super::{accepted, commit, ended, id, observed, record, routed, scope, turn};
 use crate::ports::{
-    Claim, ClaimId, Claiming, Commit, Committed, Journal, NewTurn, Outcome, RunFilter, TurnKey, all_due_turns,
+    Claim, ClaimId, Claiming, Commit, Committed, Journal, NewRecord, NewTurn, Outcome, RunFilter, TurnKey,
+    all_due_turns,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -85,6 +86,16 @@ pub(super) fn first(run: &str) -> Commit {
         open: vec![turn(run, Name::iteration(1))],
         ..commit("default", run, run, 0)
     }
+}
+
+/// The commit that accepts a question and opens its first turn.
+pub fn first_of(run: &str) -> Commit {
+    first(run)
+}
+
+/// An outcome that such a run may have.
+pub fn observation(first: &Commit, text: &str) -> NewRecord {
+    record(first.session.as_str(), Name::new("observed"), &[Name::pattern_decision()], observed(text))
 }
 
 fn key(run: &str, name: Name) -> TurnKey {

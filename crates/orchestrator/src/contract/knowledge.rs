@@ -2,14 +2,15 @@
 
 use super::graph::{GraphStore, Scene, patterns};
 use super::teams::agent;
-use crate::knowledge::{LoadError, Loaded, MOST_COLLECTIONS, load};
+use crate::knowledge::{LoadError, Loaded, MOST_COLLECTIONS, NewSource, load};
 use crate::ports::{
-    Answer, Asking, Graph, Knowledge, KnowledgeError, KnowledgePlace, LoadedCollection, QuadPattern, QueryLimits,
+    Answer, Asking, Graph, Knowledge, KnowledgeError, KnowledgePlace, LoadedBy, LoadedCollection, QuadPattern,
+    QueryLimits,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trellis_domain::rdf::{Quad, Term};
-use trellis_domain::{Collection, Workspace};
+use trellis_domain::{Caller, Collection, Surface, Workspace};
 use trellis_provenance::vocabulary::tg;
 
 /// A store, the graph of its journal, and what is loaded there.
@@ -22,9 +23,11 @@ pub async fn suite<F: Future<Output = KnowledgeStore>>(fresh: impl Fn() -> F) {
     every_pattern_finds_what_a_filter_finds(fresh().await).await;
     collections_and_workspaces_are_apart(fresh().await).await;
     a_collection_goes_whole(fresh().await).await;
+    graphs_go_with_their_source(fresh().await).await;
     a_batch_with_something_wrong_is_refused_whole(&*fresh().await.1).await;
     collections_are_limited(&*fresh().await.1).await;
     a_load_is_unfinished_until_it_has_all(fresh().await.1).await;
+    who_loaded_it_is_on_record(&*fresh().await.1).await;
     the_graph_has_runs_and_knowledge(fresh().await).await;
 }
 
@@ -162,6 +165,45 @@ async fn a_collection_goes_whole(((_, graph), knowledge): KnowledgeStore) {
     assert_eq!(all_of(&*knowledge, &mine).await.len() as u64, count);
 }
 
+async fn graphs_go_with_their_source(((_, graph), knowledge): KnowledgeStore) {
+    knowledge.add(&here(), "kept", facts()).await.expect(WORKS);
+    knowledge.finish(&here(), "kept").await.expect(WORKS);
+    let elsewhere = place("default", "other");
+    // Some of it is in other graphs, too, and says the same there.
+    let shared = Quad { g: Some("urn:d/1".to_owned()), ..facts()[0].clone() };
+    let own = |n: usize| quad(&format!("urn:own{n}"), "urn:says", Term::literal(format!("text {n}")), Some("urn:d/2"));
+    let note = quad("urn:d/1", "urn:from", Term::iri("urn:d"), Some("urn:d"));
+    let document: Vec<Quad> = (0..12_000).map(own).chain([shared.clone(), note.clone()]).collect();
+    for place in [&here(), &elsewhere] {
+        knowledge.add(place, "urn:d", document.clone()).await.expect(WORKS);
+        knowledge.save(place, "urn:d").await.expect(WORKS);
+    }
+    assert_eq!(listed(&*knowledge, &here()).await.map(|found| found.unfinished), Some(vec!["urn:d".to_owned()]));
+    let graphs = ["urn:d/1", "urn:d/2", "urn:d"].map(str::to_owned);
+    let expected: BTreeSet<_> = facts().into_iter().collect();
+    let removed = knowledge.remove_graphs(&here(), "urn:d", &graphs).await.expect(WORKS);
+    assert_eq!(removed, document.len() as u64);
+    assert_eq!(all_of(&*knowledge, &here()).await, expected, "the rest stays");
+    let found = listed(&*knowledge, &here()).await.expect("it is there");
+    assert_eq!((found.quads, found.sources, found.unfinished), (expected.len() as u64, 1, vec![]));
+    assert_eq!(
+        knowledge.remove_graphs(&here(), "urn:d", &graphs).await.expect(WORKS),
+        0,
+        "asked again, nothing happens"
+    );
+    let of_subject =
+        QuadPattern { s: Some(shared.s.clone()), collection: Some(here().collection), ..Default::default() };
+    let about = graph.matching(&here().workspace, &of_subject, 100).await.expect(WORKS).found;
+    assert!(!about.is_empty() && !about.contains(&shared), "{about:?}");
+    let again = knowledge.add(&here(), "urn:d", document.clone()).await.expect(WORKS);
+    assert_eq!(again.new, document.len() as u64, "it can be added again");
+    let by_text = QuadPattern { o: Some(Term::literal("text 7")), ..QuadPattern::default() };
+    assert_eq!(knowledge.matching(&here(), &by_text, 10).await.expect(WORKS), [own(7)], "with all its terms");
+    assert_eq!(all_of(&*knowledge, &elsewhere).await.len(), document.len(), "other collections are left alone");
+    knowledge.remove_graphs(&elsewhere, "urn:d", &graphs).await.expect(WORKS);
+    assert_eq!(listed(&*knowledge, &elsewhere).await, None, "nothing is left of it");
+}
+
 async fn a_batch_with_something_wrong_is_refused_whole(knowledge: &dyn Knowledge) {
     let good = quad("urn:s", "urn:p", Term::literal("o"), None);
     let wrong = Quad { s: Term::literal("s"), ..good.clone() };
@@ -191,11 +233,46 @@ async fn collections_are_limited(knowledge: &dyn Knowledge) {
     knowledge.add(&place("default", "one-more"), "a", good()).await.expect("there is room again");
 }
 
+fn ada() -> Caller {
+    Caller::new(Some("ada".to_owned()), Surface::CommandLine)
+}
+
+fn source() -> NewSource {
+    NewSource { place: here(), name: "file".to_owned(), by: ada() }
+}
+
+async fn who_loaded_it_is_on_record(knowledge: &dyn Knowledge) {
+    let (place, other) = (here(), Caller::new(None, Surface::Api));
+    knowledge.note_loader(&place, "a", &other).await.expect(WORKS);
+    assert_eq!(listed(knowledge, &place).await, None, "a source that is not there is noted of nobody");
+    for source in ["a", "b", "c"] {
+        knowledge.add(&place, source, facts()).await.expect(WORKS);
+    }
+    let by = async || listed(knowledge, &place).await.expect("it is there").loaded_by;
+    assert_eq!(by().await, [LoadedBy::UNRECORDED]);
+    knowledge.note_loader(&place, "a", &ada()).await.expect(WORKS);
+    knowledge.note_loader(&place, "b", &ada()).await.expect(WORKS);
+    assert_eq!(by().await, [LoadedBy::UNRECORDED, (&ada()).into()]);
+    for source in ["a", "b", "c"] {
+        knowledge.finish(&place, source).await.expect(WORKS);
+        knowledge.add(&place, source, facts()).await.expect(WORKS);
+    }
+    knowledge.note_loader(&place, "c", &other).await.expect(WORKS);
+    let mut expected = vec![LoadedBy::from(&ada()), LoadedBy::from(&other)];
+    expected.sort();
+    assert_eq!(by().await, expected, "it stays with a source that is finished or loaded again");
+    assert_eq!(LoadedBy::from(&ada()).to_string(), "ada (command-line)");
+    assert_eq!(LoadedBy::UNRECORDED.to_string(), "not recorded");
+    knowledge.remove_graphs(&place, "a", &[]).await.expect(WORKS);
+    knowledge.remove_graphs(&place, "b", &[]).await.expect(WORKS);
+    assert_eq!(by().await, [LoadedBy::from(&other)], "it leaves with its source");
+}
+
 async fn a_load_is_unfinished_until_it_has_all(knowledge: Arc<dyn Knowledge>) {
     let whole = |quads: Vec<Quad>| quads.into_iter().map(Ok::<_, String>);
     let begin = |quads, ends_with| {
         let quads = whole(quads).chain(ends_with);
-        load(Arc::clone(&knowledge), here(), "file".to_owned(), quads, |_| {})
+        load(Arc::clone(&knowledge), source(), quads, |_| {})
     };
     let state = async || {
         let found = listed(&*knowledge, &here()).await.expect("it is there");

@@ -83,6 +83,7 @@ pub(crate) fn routed() -> Body {
         task_type: "general".into(),
         pattern: "react".into(),
         framing: "".into(),
+        told: std::sync::Arc::default(),
         termination: String::new(),
         limits: Limits::default(),
         decisions: Vec::new(),

@@ -13,6 +13,9 @@ fn turn(n: u32) -> OpenTurn {
     OpenTurn::new(key, None, false)
 }
 
+/// What comes may take a while over a network.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 pub async fn suite(queue: Arc<dyn Queue>) {
     let publish = async |turn| queue.publish(turn).await.expect("the queue works");
     let take = async || queue.take(Role::Agent).await.expect("the queue works");
@@ -42,8 +45,7 @@ pub async fn suite(queue: Arc<dyn Queue>) {
             let queue = Arc::clone(&queue);
             tokio::spawn(async move {
                 let mut taken = Vec::new();
-                while let Ok(delivery) = tokio::time::timeout(Duration::from_millis(200), queue.take(Role::Agent)).await
-                {
+                while let Ok(delivery) = tokio::time::timeout(PATIENCE, queue.take(Role::Agent)).await {
                     let delivery = delivery.expect("the queue works");
                     queue.acknowledge(&delivery).await.expect("the queue works");
                     taken.push(delivery.turn.key.name.to_string());

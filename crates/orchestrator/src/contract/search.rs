@@ -12,6 +12,8 @@ pub async fn suite<F: Future<Output = Arc<dyn Search>>>(fresh: impl Fn() -> F) {
     passages_are_found_by_their_words(&*fresh().await).await;
     passages_come_back_as_they_were_put(&*fresh().await).await;
     the_better_passage_comes_first(&*fresh().await).await;
+    long_questions_are_asked_by_the_words_that_say_most(&*fresh().await).await;
+    words_that_are_said_again_count_more(&*fresh().await).await;
     equals_come_by_document_and_number(&*fresh().await).await;
     passages_are_found_by_meaning(&*fresh().await).await;
     words_and_meaning_are_joined(&*fresh().await).await;
@@ -116,6 +118,26 @@ async fn the_better_passage_comes_first(search: &dyn Search) {
     assert_eq!(keys(&one), order[..1], "a smaller limit is the beginning of the same");
     let scores: Vec<_> = ask(search, by_words("the cat")).await.passages.iter().map(|found| found.score).collect();
     assert!(scores.is_sorted_by(|one, next| one >= next), "{scores:?}");
+}
+
+async fn long_questions_are_asked_by_the_words_that_say_most(search: &dyn Search) {
+    let numbered = |word: &str, count: usize| (0..count).map(|n| format!("{word}{n}")).collect::<Vec<_>>().join(" ");
+    let common = numbered("common", 300);
+    put(search, (0..4).map(|n| document(&format!("other{n}"), &[&common])).collect()).await;
+    put(search, vec![document("wanted", &["chargeback"]), document("last", &["common299"])]).await;
+    let asked = found(search, &format!("{common} chargeback")).await;
+    assert!(asked.contains(&key("wanted", 0)), "the rarest word is looked for, wherever it stands: {asked:?}");
+    assert_eq!(asked.len(), 5, "common words are looked for as well, and the most common is left out: {asked:?}");
+    let unknown = format!("{} chargeback", numbered("unknown", 300));
+    assert_eq!(found(search, &unknown).await, [key("wanted", 0)], "words that nobody has take no room");
+    let too_long = format!("{} chargeback", numbered("unknown", 2000));
+    assert_eq!(found(search, &too_long).await, [], "not all words are looked up");
+}
+
+async fn words_that_are_said_again_count_more(search: &dyn Search) {
+    put(search, vec![document("d", &["the card", "the fee", "nothing"])]).await;
+    assert_eq!(found(search, "fee card").await, [key("d", 0), key("d", 1)], "equals");
+    assert_eq!(found(search, "fee card, and what the fee is").await[..2], [key("d", 1), key("d", 0)]);
 }
 
 async fn equals_come_by_document_and_number(search: &dyn Search) {

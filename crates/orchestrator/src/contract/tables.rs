@@ -1,14 +1,14 @@
 //! The contract of tables.
 
 use crate::ports::{
-    Condition, Direction, FoundRows, PutRows, RowQuery, TablePlace, Tables, TablesError, Test, ValueQuery, ValueVector,
-    Vectorless,
+    Condition, Direction, FoundRows, LoadedBy, PutRows, RowQuery, TablePlace, Tables, TablesError, Test, ValueQuery,
+    ValueVector, Vectorless,
 };
 use crate::tables::{MOST_AT_ONCE, MOST_VECTORS};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use trellis_domain::table::{Row, TableSchema};
-use trellis_domain::{Collection, Workspace};
+use trellis_domain::{Caller, Collection, Surface, Workspace};
 
 pub async fn suite<F: Future<Output = Arc<dyn Tables>>>(fresh: impl Fn() -> F) {
     rows_come_back_as_they_were_put(&*fresh().await).await;
@@ -20,6 +20,7 @@ pub async fn suite<F: Future<Output = Arc<dyn Tables>>>(fresh: impl Fn() -> F) {
     changed_rows_are_found_by_what_they_are_now(&*fresh().await).await;
     work_is_bounded_and_indexes_save_it(&*fresh().await).await;
     places_are_apart(&*fresh().await).await;
+    who_loaded_rows_is_on_record(&*fresh().await).await;
     removed_tables_are_gone_and_can_begin_anew(&*fresh().await).await;
     another_key_is_refused_and_nothing_of_the_call_is_kept(&*fresh().await).await;
     unfinished_sources_are_told(&*fresh().await).await;
@@ -250,6 +251,20 @@ async fn places_are_apart(tables: &dyn Tables) {
     let listed = tables.tables(&Workspace::default()).await.expect("they can be listed");
     assert_eq!(listed.iter().map(|table| &table.collection).collect::<Vec<_>>(), [&shop]);
     assert_eq!(tables.tables(&other).await.expect("they can be listed").len(), 1);
+}
+
+async fn who_loaded_rows_is_on_record(tables: &dyn Tables) {
+    let ada = Caller::new(Some("ada".to_owned()), Surface::CommandLine);
+    let other = Caller::new(None, Surface::Api);
+    tables.note_loader(&place("cities"), &ada).await.expect("a table that is not there is noted of nobody");
+    put(tables, &cities(), &six()).await;
+    for caller in [&ada, &other, &other, &ada] {
+        tables.note_loader(&place("cities"), caller).await.expect("it is noted");
+    }
+    put(tables, &cities(), &six()).await;
+    tables.finish(&place("cities"), "s").await.expect("it is finished");
+    let listed = tables.tables(&Workspace::default()).await.expect("they can be listed");
+    assert_eq!(listed[0].loaded_by, [LoadedBy::from(&other), LoadedBy::from(&ada)], "the last one last");
 }
 
 async fn removed_tables_are_gone_and_can_begin_anew(tables: &dyn Tables) {

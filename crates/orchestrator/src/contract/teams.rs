@@ -238,7 +238,7 @@ async fn a_failed_subagent_counts_and_is_named(store: StorePorts) {
 async fn a_silent_subagent_is_waited_for_until_the_deadline(store: StorePorts) {
     let bench = Bench::play(store).await;
     let scene = json!({"team": [[agent("a"), silent()]]});
-    let played = play(&bench, &scene, "supervisor", hurried(100)).await;
+    let played = play(&bench, &scene, "supervisor", hurried(2_000)).await;
     played.keeps_the_promises();
     let [join] = played.joins()[..] else { panic!("one join") };
     assert_eq!(join.cause, JoinCause::Deadline);
@@ -271,7 +271,7 @@ async fn a_silent_team_below_a_team_ends_with_it(store: StorePorts) {
     let inner = json!({"team": [[silent(), {"team": [[silent()]]}]]});
     let scene = json!({"team": [[agent("a"), inner]]});
     // The inner fan-in gets a share of the time only, and answers before the outer one gives up.
-    let played = play(&bench, &scene, "supervisor", hurried(400)).await;
+    let played = play(&bench, &scene, "supervisor", hurried(4_000)).await;
     played.keeps_the_promises();
     assert!(played.end().missing.is_empty(), "the inner supervisor told what it had: {:?}", played.end());
     let timeouts = played.ends().iter().filter(|(_, ended)| ended.reason == Termination::Timeout).count();

@@ -129,6 +129,7 @@ impl Dialog {
             Body::Accepted(_)
             | Body::Routed(_)
             | Body::Intended(_)
+            | Body::InputRequired(_)
             | Body::FannedOut(_)
             | Body::Settled(_)
             | Body::Told(_)

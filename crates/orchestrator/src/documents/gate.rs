@@ -44,6 +44,14 @@ impl Gate {
         tokio::time::timeout(self.timeout, entering).await.ok().flatten()
     }
 
+    /// None if no place is free now.
+    pub fn try_enter(&self, workspace: &Workspace) -> Option<Entered> {
+        let own = self.own(workspace);
+        let of_own = Arc::clone(&own).try_acquire_owned().ok()?;
+        let of_all = Arc::clone(&self.all).try_acquire_owned().ok()?;
+        Some(Entered { _of_all: of_all, _of_own: of_own, _own: own })
+    }
+
     fn own(&self, workspace: &Workspace) -> Arc<Semaphore> {
         let mut workspaces = self.workspaces.lock();
         if let Some(known) = workspaces.get(workspace).and_then(Weak::upgrade) {
@@ -70,7 +78,9 @@ mod tests {
         assert!(gate.enter(&Workspace::default()).await.is_none(), "all places are taken");
         drop(first);
         let third = gate.enter(&greedy).await.unwrap();
+        assert!(gate.try_enter(&greedy).is_none() && gate.try_enter(&Workspace::default()).is_none());
         drop((second, third));
+        assert!(gate.try_enter(&greedy).is_some());
         assert_eq!(gate.all.available_permits(), 2);
     }
 }

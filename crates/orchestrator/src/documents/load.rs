@@ -1,12 +1,14 @@
-//! From a file to passages that can be found: read, keep the source, make vectors, index.
+//! From a file to passages that can be found: read, keep the source, make vectors, index, and have its facts extracted.
 
+use super::facts::{self, ExtractedFacts, Extraction, FactsProgress, Material, Room, document_of};
 use super::noted::{comment, tags};
 use super::rules::check_documents;
 use super::{Gate, Retriever};
 use crate::library;
 use crate::ports::{
-    DocumentInfo, DocumentMetadata, DocumentReader, EmbedError, Embedder, Library, LibraryError, Passage,
-    PassageVectors, ReadDocument, ReadError, Search, SearchDocument, SearchError, TextRole, World,
+    DocumentInfo, DocumentMetadata, DocumentReader, EmbedError, Embedder, IndexedDocument, Knowledge, KnowledgeError,
+    KnowledgePlace, Library, LibraryError, Passage, PassageVectors, ReadDocument, ReadError, Search, SearchDocument,
+    SearchError, TextRole, World,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +52,8 @@ pub struct Loaded {
     pub passages: u64,
     /// The model that made vectors; none means that the document is found by its words only.
     pub model: Option<String>,
+    /// What came of asking for its facts; none if nobody was asked.
+    pub facts: Option<ExtractedFacts>,
 }
 
 /// Why a document was not loaded. The version that was there before, if any, still is.
@@ -63,6 +67,28 @@ pub enum LoadError {
     Library(#[from] LibraryError),
     #[error(transparent)]
     Search(#[from] SearchError),
+    #[error("its facts cannot be looked at: {0}")]
+    Knowledge(#[from] KnowledgeError),
+    #[error(
+        "the document is loaded and can be searched, but not all of its facts are extracted: {reason}; loading it \
+             again goes on with those that are missing"
+    )]
+    Facts { reason: String },
+    #[error(
+        "the document is loaded and can be searched, but none of its facts are extracted: its own, or those of other \
+             documents, are being extracted already; load it again in a while"
+    )]
+    FactsBusy,
+}
+
+/// Hears how far the facts of a document are.
+#[derive(Clone)]
+pub(super) struct Progress(pub(super) Arc<dyn Fn(FactsProgress) + Send + Sync>);
+
+impl std::fmt::Debug for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Progress")
+    }
 }
 
 /// Loads documents. Loading the same again changes nothing; after a crash, loading again completes it.
@@ -72,21 +98,47 @@ pub struct Loader {
     pub(super) search: Arc<dyn Search>,
     reader: Arc<dyn DocumentReader>,
     embedder: Option<Arc<dyn Embedder>>,
-    world: Arc<dyn World>,
+    /// Where facts lie, whether they are extracted here or not: they leave with their document.
+    pub(super) knowledge: Arc<dyn Knowledge>,
+    extraction: Option<Extraction>,
+    pub(super) progress: Progress,
+    pub(super) world: Arc<dyn World>,
     gate: Gate,
     /// Who is noted beside what is loaded.
-    by: Option<Caller>,
+    pub(super) by: Option<Caller>,
+}
+
+/// A document that is found, and whose facts may not be there yet.
+#[derive(Debug)]
+pub struct SearchableDocument {
+    loaded: Loaded,
+    place: KnowledgePlace,
+    due: FactsDue,
+}
+
+/// What is still to be done for the facts of a document.
+#[derive(Debug)]
+enum FactsDue {
+    /// All are there, or nobody wants them.
+    Nothing,
+    /// They are to be taken from this.
+    From(Material),
+    /// There is no room for it: others wait already.
+    NoRoom,
 }
 
 /// A document that is ready to be indexed.
 struct Ready {
     document: SearchDocument,
     loaded: Loaded,
+    due: FactsDue,
+    /// The version whose facts leave.
+    replaced: Option<String>,
 }
 
 enum Prepared {
     Ready(Box<Ready>),
-    Unchanged(Loaded),
+    Unchanged(Box<SearchableDocument>),
 }
 
 impl Loader {
@@ -96,9 +148,24 @@ impl Loader {
         search: Arc<dyn Search>,
         reader: Arc<dyn DocumentReader>,
         embedder: Option<Arc<dyn Embedder>>,
+        knowledge: Arc<dyn Knowledge>,
         world: Arc<dyn World>,
     ) -> Self {
-        Self { library, search, reader, embedder, world, gate: Gate::new(LOADING, LOADING_OF_ONE, WAITING), by: None }
+        let gate = Gate::new(LOADING, LOADING_OF_ONE, WAITING);
+        let progress = Progress(Arc::new(|_| {}));
+        Self { library, search, reader, embedder, knowledge, extraction: None, progress, world, gate, by: None }
+    }
+
+    /// The same, which has facts extracted. None has none.
+    #[must_use]
+    pub fn extracting(self, extraction: Option<Extraction>) -> Self {
+        Self { extraction, ..self }
+    }
+
+    /// The same for somebody who wants to know how far the facts are.
+    #[must_use]
+    pub fn telling(self, progress: impl Fn(FactsProgress) + Send + Sync + 'static) -> Self {
+        Self { progress: Progress(Arc::new(progress)), ..self }
     }
 
     /// The same for somebody who is on record with what they load.
@@ -120,18 +187,65 @@ impl Loader {
         Retriever { search: Arc::clone(&self.search), embedder: self.embedder.clone() }
     }
 
+    /// Loads a document with its facts.
     pub async fn load(
         &self,
         workspace: &Workspace,
         collection: &Collection,
         document: NewDocument,
     ) -> Result<Loaded, LoadError> {
-        match self.prepare(workspace, collection, document).await? {
-            Prepared::Unchanged(loaded) => Ok(loaded),
+        let searchable = self.make_searchable(workspace, collection, document).await?;
+        self.take_facts(searchable).await
+    }
+
+    /// Loads a document so that it is found. Its facts, which may take hours, are another matter.
+    pub async fn make_searchable(
+        &self,
+        workspace: &Workspace,
+        collection: &Collection,
+        document: NewDocument,
+    ) -> Result<SearchableDocument, LoadError> {
+        match self.prepare(workspace, collection, document, None).await? {
+            Prepared::Unchanged(unchanged) => Ok(*unchanged),
             Prepared::Ready(ready) => {
-                self.search.put(workspace, collection, vec![ready.document]).await?;
-                Ok(ready.loaded)
+                let mut done = self.index(workspace, collection, vec![*ready]).await;
+                done.pop().unwrap_or_else(|| Err(SearchError::Invalid("nothing was indexed".to_owned()).into()))
             }
+        }
+    }
+
+    /// Asks for the facts of a document that is found by now.
+    pub async fn take_facts(&self, document: SearchableDocument) -> Result<Loaded, LoadError> {
+        let SearchableDocument { loaded, place, due } = document;
+        let facts = match (&self.extraction, due) {
+            (Some(extraction), FactsDue::From(material)) => Some(self.extract(extraction, &place, &material).await?),
+            (Some(_), FactsDue::NoRoom) => return Err(LoadError::FactsBusy),
+            (Some(_), FactsDue::Nothing) => Some(ExtractedFacts::default()),
+            (None, _) => None,
+        };
+        Ok(Loaded { facts, ..loaded })
+    }
+
+    /// Room for what facts are taken from: the one that is there already, or one of its own. It is looked for before
+    /// anything is read, so that nobody waits with a document in hand that there is no room for.
+    fn room(&self, workspace: &Workspace, shared: Option<&Room>) -> Option<Room> {
+        let extraction = self.extraction.as_ref()?;
+        shared.cloned().or_else(|| extraction.room(workspace))
+    }
+
+    /// Puts documents into the index and takes their facts.
+    async fn finish(
+        &self,
+        workspace: &Workspace,
+        collection: &Collection,
+        batch: &mut Vec<Ready>,
+        results: &mut Vec<Result<Loaded, LoadError>>,
+    ) {
+        for indexed in self.index(workspace, collection, std::mem::take(batch)).await {
+            results.push(match indexed {
+                Ok(searchable) => self.take_facts(searchable).await,
+                Err(error) => Err(error),
+            });
         }
     }
 
@@ -145,37 +259,86 @@ impl Loader {
     ) -> Vec<Result<Loaded, LoadError>> {
         let mut results = Vec::new();
         let mut batch: Vec<Ready> = Vec::new();
+        // One for all: what is in memory of them at once has a bound of its own.
+        let room = self.room(workspace, None);
         for document in documents {
-            let passages: usize = batch.iter().map(|ready| ready.document.passages.len()).sum();
-            let is_full = batch.len() >= DOCUMENTS_AT_ONCE || passages >= PASSAGES_AT_ONCE;
-            if is_full || batch.iter().any(|ready| ready.document.info.id == document.id) {
-                results.extend(self.index(workspace, collection, std::mem::take(&mut batch)).await);
+            if batch.iter().any(|ready| ready.document.info.id == document.id) {
+                self.finish(workspace, collection, &mut batch, &mut results).await;
             }
-            match self.prepare(workspace, collection, document).await {
+            let prepared = self.prepare(workspace, collection, document, room.as_ref()).await;
+            let passages: usize = batch.iter().map(|ready| ready.document.passages.len()).sum();
+            let fits = |new: &Ready| {
+                batch.len() < DOCUMENTS_AT_ONCE && passages + new.document.passages.len() <= PASSAGES_AT_ONCE
+            };
+            if !matches!(&prepared, Ok(Prepared::Ready(new)) if fits(new)) {
+                self.finish(workspace, collection, &mut batch, &mut results).await;
+            }
+            match prepared {
                 Ok(Prepared::Ready(ready)) => batch.push(*ready),
-                done @ (Ok(Prepared::Unchanged(_)) | Err(_)) => {
-                    results.extend(self.index(workspace, collection, std::mem::take(&mut batch)).await);
-                    results.extend(done.map(Prepared::unchanged).transpose());
-                }
+                Ok(Prepared::Unchanged(unchanged)) => results.push(self.take_facts(*unchanged).await),
+                Err(error) => results.push(Err(error)),
             }
         }
-        results.extend(self.index(workspace, collection, batch).await);
+        self.finish(workspace, collection, &mut batch, &mut results).await;
         results
     }
 
+    /// Puts documents into the index together. If they are refused, it is asked about each: one that cannot be kept does
+    /// not keep others out.
     async fn index(
         &self,
         workspace: &Workspace,
         collection: &Collection,
         batch: Vec<Ready>,
-    ) -> Vec<Result<Loaded, LoadError>> {
-        let (documents, loaded): (Vec<_>, Vec<_>) =
-            batch.into_iter().map(|ready| (ready.document, ready.loaded)).unzip();
-        if documents.is_empty() {
-            return Vec::new();
+    ) -> Vec<Result<SearchableDocument, LoadError>> {
+        let place = KnowledgePlace { workspace: workspace.clone(), collection: collection.clone() };
+        // Nothing is gained by asking about a single one twice.
+        let together = if batch.len() > 1 {
+            let documents = batch.iter().map(|ready| ready.document.clone()).collect();
+            let replaced: Vec<String> = batch.iter().filter_map(|ready| ready.replaced.clone()).collect();
+            Some(self.put(&place, documents, &replaced).await)
+        } else {
+            None
+        };
+        let mut results = Vec::new();
+        for Ready { document, loaded, due, replaced } in batch {
+            let put = match &together {
+                None | Some(Err(LoadError::Search(SearchError::Invalid(_)))) => {
+                    self.put(&place, vec![document], replaced.as_slice()).await
+                }
+                Some(together) => together.clone(),
+            };
+            results.push(put.map(|()| SearchableDocument { loaded, place: place.clone(), due }));
         }
-        let put = self.search.put(workspace, collection, documents).await;
-        loaded.into_iter().map(|loaded| put.clone().map(|()| loaded).map_err(LoadError::from)).collect()
+        results
+    }
+
+    /// Facts of older versions leave before and after the new one is found: a process that dies in between finds the old
+    /// version and begins again, and who is just writing facts of the old one has written them by then, or notices.
+    async fn put(
+        &self,
+        place: &KnowledgePlace,
+        documents: Vec<SearchDocument>,
+        replaced: &[String],
+    ) -> Result<(), LoadError> {
+        let KnowledgePlace { workspace, collection } = place;
+        self.forget_facts(workspace, collection, replaced).await?;
+        self.search.put(workspace, collection, documents).await?;
+        self.forget_facts(workspace, collection, replaced).await
+    }
+
+    /// Takes away what versions of documents say.
+    pub(super) async fn forget_facts(
+        &self,
+        workspace: &Workspace,
+        collection: &Collection,
+        documents: &[String],
+    ) -> Result<(), LoadError> {
+        let place = KnowledgePlace { workspace: workspace.clone(), collection: collection.clone() };
+        for document in documents {
+            facts::remove(&*self.knowledge, &place, document, None).await?;
+        }
+        Ok(())
     }
 
     async fn prepare(
@@ -183,21 +346,27 @@ impl Loader {
         workspace: &Workspace,
         collection: &Collection,
         new: NewDocument,
+        room: Option<&Room>,
     ) -> Result<Prepared, LoadError> {
         let model = self.embedder.as_ref().map(|embedder| embedder.model().to_owned());
         let content_hash = Hash::of(&new.content);
         let hash = self.hash(&new, &content_hash, model.as_deref());
         let before = self.search.document(workspace, collection, &new.id).await?;
         if let Some(before) = before.as_ref().filter(|before| before.info.hash == hash) {
-            return Ok(Prepared::Unchanged(Loaded {
+            let due = self.missing_facts(workspace, collection, new, before, room).await?;
+            let loaded = Loaded {
                 outcome: Outcome::Unchanged,
                 title: before.info.title.clone(),
                 text: before.info.text.clone(),
                 passages: before.passages,
                 model: before.model.clone(),
-            }));
+                facts: None,
+            };
+            let place = KnowledgePlace { workspace: workspace.clone(), collection: collection.clone() };
+            return Ok(Prepared::Unchanged(Box::new(SearchableDocument { loaded, place, due })));
         }
         let _place = self.gate.enter(workspace).await.ok_or(ReadError::Busy)?;
+        let room = self.room(workspace, room);
         let read = self.reader.read(&new.kind, new.content.clone()).await?;
         let title = new.title.clone().or(read.title.clone()).unwrap_or_else(|| new.id.clone());
         let title = title[..title.floor_char_boundary(500)].to_owned();
@@ -210,8 +379,37 @@ impl Loader {
         document.vectors = self.vectors(&title, &document.passages).await?;
         self.keep(workspace, collection, &new, (&source, &title), read).await?;
         let outcome = if before.is_some() { Outcome::Replaced } else { Outcome::Added };
-        let loaded = Loaded { outcome, title, text, passages: document.passages.len() as u64, model };
-        Ok(Prepared::Ready(Box::new(Ready { document, loaded })))
+        let loaded = Loaded { outcome, title, text, passages: document.passages.len() as u64, model, facts: None };
+        let due = match (&self.extraction, room) {
+            (Some(_), Some(room)) => {
+                let SearchDocument { info, passages, .. } = &document;
+                FactsDue::From(Material { info: info.clone(), passages: passages.clone(), _room: room })
+            }
+            (Some(_), None) => FactsDue::NoRoom,
+            (None, _) => FactsDue::Nothing,
+        };
+        let replaced =
+            before.map(|before| document_of(&before.info.text).to_owned()).filter(|before| *before != source);
+        Ok(Prepared::Ready(Box::new(Ready { document, loaded, due, replaced })))
+    }
+
+    /// What facts are still to be taken from, of a document that is as it was.
+    async fn missing_facts(
+        &self,
+        workspace: &Workspace,
+        collection: &Collection,
+        new: NewDocument,
+        before: &IndexedDocument,
+        room: Option<&Room>,
+    ) -> Result<FactsDue, LoadError> {
+        let place = KnowledgePlace { workspace: workspace.clone(), collection: collection.clone() };
+        if self.extraction.is_none() || facts::is_complete(&*self.knowledge, &place, &before.info).await? {
+            return Ok(FactsDue::Nothing);
+        }
+        let _place = self.gate.enter(workspace).await.ok_or(ReadError::Busy)?;
+        let Some(room) = self.room(workspace, room) else { return Ok(FactsDue::NoRoom) };
+        let passages = self.reader.read(&new.kind, new.content).await?.passages;
+        Ok(FactsDue::From(Material { info: before.info.clone(), passages, _room: room }))
     }
 
     /// Of everything that decides how the document is found.
@@ -274,15 +472,6 @@ impl Loader {
         match library::add(&*self.library, workspace, metadata, content).await {
             Ok(_) | Err(LibraryError::Exists(_)) => Ok(()),
             Err(error) => Err(error.into()),
-        }
-    }
-}
-
-impl Prepared {
-    fn unchanged(self) -> Option<Loaded> {
-        match self {
-            Self::Unchanged(loaded) => Some(loaded),
-            Self::Ready(_) => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::memory::{MemoryJournal, MemoryLibrary, MemorySearch};
-use crate::ports::{BoxFuture, Listing, Place, RealWorld};
+use crate::memory::{MemoryJournal, MemoryKnowledge, MemoryLibrary, MemorySearch};
+use crate::ports::{BoxFuture, FoundPassages, Listing, Place, RealWorld, SearchFuture, SearchQuery};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Reads a line as a passage. Files that begin with `!` are broken, those with `<` have to be converted.
@@ -57,7 +57,8 @@ pub(in crate::documents) fn loader(embedder: Option<Arc<dyn Embedder>>) -> Loade
     let world: Arc<dyn World> = Arc::new(RealWorld);
     let library = MemoryLibrary::new(Arc::new(MemoryJournal::default()), Arc::clone(&world));
     let search = Arc::new(MemorySearch::default());
-    Loader::new(Arc::new(library), search, Arc::new(Lines), embedder, world)
+    let knowledge = Arc::new(MemoryKnowledge::default());
+    Loader::new(Arc::new(library), search, Arc::new(Lines), embedder, knowledge, world)
 }
 
 pub(in crate::documents) fn file(id: &str, content: &str) -> NewDocument {
@@ -146,4 +147,73 @@ async fn what_fails_leaves_nothing_behind_and_others_are_loaded() {
     let expected =
         [Some(Outcome::Added), None, Some(Outcome::Replaced), Some(Outcome::Added), Some(Outcome::Unchanged)];
     assert_eq!(outcomes, expected);
+}
+
+/// An index that refuses some documents.
+#[derive(Debug, Default)]
+struct Picky(MemorySearch);
+
+impl Search for Picky {
+    fn put<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        collection: &'a Collection,
+        documents: Vec<SearchDocument>,
+    ) -> SearchFuture<'a, ()> {
+        if documents.iter().any(|document| document.passages.iter().any(|passage| passage.text.contains("unwanted"))) {
+            return Box::pin(std::future::ready(Err(SearchError::Invalid("it is unwanted".to_owned()))));
+        }
+        self.0.put(workspace, collection, documents)
+    }
+
+    fn remove<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        collection: &'a Collection,
+        id: &'a str,
+    ) -> SearchFuture<'a, bool> {
+        self.0.remove(workspace, collection, id)
+    }
+
+    fn remove_collection<'a>(&'a self, workspace: &'a Workspace, collection: &'a Collection) -> SearchFuture<'a, ()> {
+        self.0.remove_collection(workspace, collection)
+    }
+
+    fn document<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        collection: &'a Collection,
+        id: &'a str,
+    ) -> SearchFuture<'a, Option<IndexedDocument>> {
+        self.0.document(workspace, collection, id)
+    }
+
+    fn documents<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        collection: &'a Collection,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> SearchFuture<'a, Vec<IndexedDocument>> {
+        self.0.documents(workspace, collection, after, limit)
+    }
+
+    fn find<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        collection: &'a Collection,
+        query: SearchQuery,
+    ) -> SearchFuture<'a, FoundPassages> {
+        self.0.find(workspace, collection, query)
+    }
+}
+
+#[tokio::test]
+async fn a_document_that_is_refused_keeps_no_others_out() {
+    let mut loader = loader(None);
+    loader.search = Arc::new(Picky::default());
+    let files = (0..64).map(|n| file(&format!("{n}.txt"), if n == 30 { "unwanted fish" } else { "one fish" }));
+    let results = loader.load_all(&Workspace::default(), &Collection::default(), files).await;
+    let failed: Vec<_> = results.iter().zip(0..).filter(|(result, _)| result.is_err()).map(|(_, n)| n).collect();
+    assert_eq!((failed, results.len()), (vec![30], 64));
 }

@@ -1,8 +1,9 @@
-//! Documents leave: their passages first, then what is kept of their sources.
+//! Documents leave: their passages first, then the facts that were taken from them, then what is kept of their sources.
 //!
 //! What is removed is found by what the library knows of it, and that goes last: whoever is stopped in the middle asks
 //! again, and the rest leaves.
 
+use super::facts::document_of;
 use super::noted::loaded_as;
 use super::{LoadError, Loader};
 use crate::ports::{LibraryError, Listing};
@@ -32,6 +33,8 @@ impl Loader {
             if loaded_as(&kept.metadata) != Some((collection.as_str(), id)) {
                 continue;
             }
+            let version = [document_of(&kept.metadata.id).to_owned()];
+            self.forget_facts(workspace, collection, &version).await?;
             match self.library.remove(workspace, &kept.metadata.id).await {
                 Ok(()) => removed.versions += 1,
                 // Somebody else asked for the same.
@@ -48,12 +51,12 @@ impl Loader {
         let Some(document) = self.library.find(workspace, kept).await? else { return Ok(()) };
         let Some((collection, id)) = loaded_as(&document.metadata) else { return Ok(()) };
         let Ok(collection) = Collection::new(collection) else { return Ok(()) };
-        let Some(found) = self.search.document(workspace, &collection, id).await? else { return Ok(()) };
-        let text = found.info.text.as_str();
-        if text == kept || text.strip_prefix(kept).is_some_and(|rest| rest.starts_with('/')) {
+        if let Some(found) = self.search.document(workspace, &collection, id).await?
+            && document_of(&found.info.text) == document_of(kept)
+        {
             self.search.remove(workspace, &collection, id).await?;
         }
-        Ok(())
+        self.forget_facts(workspace, &collection, &[document_of(kept).to_owned()]).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::ports::{SearchDocument, SearchError};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Most bytes of a passage.
 pub const LARGEST_PASSAGE: usize = 16 << 10;
@@ -21,9 +21,14 @@ pub const MOST_CANDIDATES: usize = 4;
 /// Most bytes of ids, titles and headings.
 const LONGEST_NAME: usize = 1000;
 const DEEPEST_HEADING: usize = 16;
-/// Most different words of a question that are looked for, and how much of it is read for them.
-const MOST_WORDS: usize = 64;
+/// How much of a question is read, and how many different words of it are looked up.
 const LONGEST_QUESTION: usize = 64 << 10;
+const MOST_LOOKED_UP: usize = 1024;
+/// Most words that are looked for. Beyond the first of them only as long as all together have no more than so many entries,
+/// which is what a search takes time for.
+const MOST_WORDS: usize = 256;
+const FIRST_WORDS: usize = 64;
+const MOST_ENTRIES: u64 = 2_000_000;
 
 /// Whether documents can be kept, all of them.
 pub fn check_documents(documents: &[SearchDocument]) -> Result<(), SearchError> {
@@ -101,10 +106,93 @@ pub fn normalised(vector: &[f32]) -> Vec<f32> {
     vector.iter().map(part).collect()
 }
 
+/// A word of a question, and how much it counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryWord {
+    pub text: String,
+    /// 1 for a word that is said once. Saying it again counts less and less.
+    pub weight: f32,
+}
+
+/// The words of a question that say most: those that the fewest passages have. Words that none has are left out.
+/// `entries` tells how many entries of the index a word has. Equals come in the order of the question.
+pub fn query_words<E>(question: &str, mut entries: impl FnMut(&str) -> Result<u64, E>) -> Result<Vec<QueryWord>, E> {
+    let mut known = Vec::new();
+    for word in different_words(question) {
+        let entries = entries(&word.text)?;
+        if entries > 0 {
+            known.push((entries, word));
+        }
+    }
+    known.sort_by_key(|(entries, _)| *entries);
+    let mut all = 0;
+    let few = known.into_iter().take(MOST_WORDS).enumerate().take_while(|(place, (entries, _))| {
+        all += entries;
+        *place < FIRST_WORDS || all <= MOST_ENTRIES
+    });
+    Ok(few.map(|(_, (_, word))| word).collect())
+}
+
 /// The different words of a question, in its order.
-pub fn query_words(question: &str) -> Vec<String> {
+fn different_words(question: &str) -> Vec<QueryWord> {
     let end = question.floor_char_boundary(LONGEST_QUESTION);
-    let mut seen = BTreeSet::new();
-    let different = words(&question[..end]).map(|word| word.text).filter(|word| seen.insert(word.clone()));
-    different.take(MOST_WORDS).collect()
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut counted: Vec<(String, f32)> = Vec::new();
+    for word in words(&question[..end]) {
+        if let Some(place) = places.get(&word.text) {
+            counted[*place].1 += 1.0;
+        } else if counted.len() < MOST_LOOKED_UP {
+            places.insert(word.text.clone(), counted.len());
+            counted.push((word.text, 1.0));
+        }
+    }
+    counted.into_iter().map(|(text, times)| QueryWord { text, weight: 1.0 + times.ln() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    fn chosen(question: &str, entries: impl Fn(&str) -> u64) -> Vec<String> {
+        let Ok(words) = query_words(question, |word| Ok::<_, Infallible>(entries(word)));
+        words.into_iter().map(|word| word.text).collect()
+    }
+
+    fn numbers(count: usize) -> String {
+        (0..count).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_rarest_words_are_looked_for_and_unknown_ones_are_not() {
+        let entries = |word: &str| match word {
+            "the" => 100,
+            "refund" => 3,
+            "visa" => 3,
+            _ => 0,
+        };
+        assert_eq!(chosen("The visa, the refund, the zebra", entries), ["visa", "refund", "the"]);
+    }
+
+    #[test]
+    fn words_that_are_said_again_count_more() {
+        let Ok(words) = query_words("card fee card", |_| Ok::<_, Infallible>(1));
+        let [card, fee] = &words[..] else { panic!("two words: {words:?}") };
+        assert!(card.weight > fee.weight && card.weight < 2.0 * fee.weight, "{words:?}");
+        assert!((fee.weight - 1.0).abs() < f32::EPSILON);
+    }
+
+    #[test]
+    fn words_are_looked_for_and_looked_up_within_bounds() {
+        let long = numbers(3000);
+        assert_eq!(chosen(&long, |_| 1).len(), MOST_WORDS);
+        assert_eq!(chosen(&long, |_| MOST_ENTRIES / 100).len(), 100);
+        assert_eq!(chosen(&long, |_| MOST_ENTRIES).len(), FIRST_WORDS);
+        let mut looked_up = 0;
+        let Ok(_) = query_words(&long, |_| {
+            looked_up += 1;
+            Ok::<_, Infallible>(1)
+        });
+        assert_eq!(looked_up, MOST_LOOKED_UP);
+    }
 }

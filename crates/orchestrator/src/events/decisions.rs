@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use trellis_domain::Caller;
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
 use trellis_domain::document::Document;
+use trellis_domain::input::Form;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::Name;
 use utoipa::ToSchema;
@@ -63,6 +64,24 @@ impl OptionSet {
     }
 }
 
+/// One form of what a tool asks for. Its words are the tool's.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct AskedForm {
+    pub name: String,
+    pub message: String,
+    /// A JSON schema of the answer: an object with plain fields
+    #[schema(value_type = Object)]
+    pub schema: Map<String, Value>,
+}
+
+impl AskedForm {
+    pub(crate) fn all(parked: &Parked) -> Vec<Self> {
+        let form =
+            |form: &Form| Self { name: form.name.clone(), message: form.message.clone(), schema: form.schema.clone() };
+        parked.forms.iter().map(form).collect()
+    }
+}
+
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct DecisionRequested {
@@ -78,6 +97,9 @@ pub struct DecisionRequested {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Object>)]
     pub arguments: Option<Map<String, Value>>,
+    /// What the tool asks for, if it is the tool that asks
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forms: Vec<AskedForm>,
     /// Who may answer, by name; left out if everybody may who may ask
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -96,6 +118,7 @@ impl DecisionRequested {
             options: parked.offered.options.clone(),
             tool: parked.tool.as_ref().map(ToString::to_string),
             arguments: parked.tool.as_ref().map(|_| parked.arguments.clone()),
+            forms: AskedForm::all(parked),
             who: parked.who.clone(),
             expires: parked.expires.to_string(),
             otherwise: parked.otherwise.clone(),
@@ -115,6 +138,10 @@ pub struct DecisionMade {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub result: Option<String>,
+    /// What the tool has asked for, by the names of its forms
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<Object>)]
+    pub content: Option<Map<String, Value>>,
     /// Who answered: `name`, if it is known, and `surface`, the way in; left out if nobody did in time
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Object>)]
@@ -128,6 +155,7 @@ impl DecisionMade {
             park: Name::park(settled.number).as_str().to_owned(),
             arguments: settled.arguments.clone(),
             result: settled.result.as_ref().map(|result| result.text().to_owned()),
+            content: settled.content.clone(),
             decided_by: settled.by.clone(),
             option_sets: vec![OptionSet::new(&settled.decision)],
         }

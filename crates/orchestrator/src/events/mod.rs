@@ -8,9 +8,9 @@ mod ends;
 mod steps;
 mod teams;
 
-pub use decisions::{DecisionMade, DecisionRequested, ExcludedOption, OptionSet};
+pub use decisions::{AskedForm, DecisionMade, DecisionRequested, ExcludedOption, OptionSet};
 pub use ends::SessionEnded;
-pub use steps::{CallIntended, ObservationStep, ReplyStep, RoutingStep, StepCompleted};
+pub use steps::{CallIntended, ObservationStep, ReplyStep, RoutingStep, StepCompleted, ToolAsked};
 pub use teams::{AgentStarted, FanOut, FanOutGoal, FanOutJoin, FanOutMember};
 
 use crate::hub::{Item, TextKind};
@@ -37,6 +37,8 @@ pub enum RunEvent {
     AgentStarted(Durable<AgentStarted>),
     #[serde(rename = "call.intended")]
     CallIntended(Durable<CallIntended>),
+    #[serde(rename = "input.required")]
+    InputRequired(Durable<ToolAsked>),
     #[serde(rename = "step.completed")]
     StepCompleted(Durable<StepCompleted>),
     #[serde(rename = "fanout.started")]
@@ -158,6 +160,7 @@ impl RunEvent {
                 Self::StepCompleted(Durable::new(record, StepCompleted::reply(&record.header, replied)))
             }
             Body::Intended(intended) => Self::CallIntended(Durable::new(record, CallIntended::new(intended))),
+            Body::InputRequired(asked) => Self::InputRequired(Durable::new(record, ToolAsked::new(asked))),
             Body::Observed(observed) => Self::StepCompleted(Durable::new(record, StepCompleted::observation(observed))),
             Body::FannedOut(fan_out) => Self::FanOutStarted(Durable::new(record, FanOut::new(fan_out))),
             Body::Joined(joined) => Self::FanOutJoined(Durable::new(record, FanOutJoin::new(joined))),
@@ -187,6 +190,7 @@ impl RunEvent {
             Self::RunStarted(_) => "run.started",
             Self::AgentStarted(_) => "agent.started",
             Self::CallIntended(_) => "call.intended",
+            Self::InputRequired(_) => "input.required",
             Self::StepCompleted(_) => "step.completed",
             Self::FanOutStarted(_) => "fanout.started",
             Self::FanOutJoined(_) => "fanout.joined",

@@ -5,7 +5,7 @@ use crate::messages::{answer_id, thought_id};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use trellis_domain::document::Document;
-use trellis_domain::record::{Header, Intended, Observed, Replied, ReplyFormat, Routed};
+use trellis_domain::record::{Header, InputRequired, Intended, Observed, Replied, ReplyFormat, Routed};
 use trellis_patterns::describe::{Notice, Spoken};
 use trellis_patterns::notice;
 use utoipa::ToSchema;
@@ -19,6 +19,20 @@ pub struct CallIntended {
 impl CallIntended {
     pub(super) fn new(intended: &Intended) -> Self {
         Self { tool: intended.tool.to_string() }
+    }
+}
+
+/// A tool was called and asks for input first. The question to a person follows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ToolAsked {
+    pub tool: String,
+    /// How many forms it asks for
+    pub forms: usize,
+}
+
+impl ToolAsked {
+    pub(super) fn new(asked: &InputRequired) -> Self {
+        Self { tool: asked.tool.to_string(), forms: asked.forms.len() }
     }
 }
 

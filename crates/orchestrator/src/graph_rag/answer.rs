@@ -5,12 +5,13 @@ use super::edges::Reader;
 use super::fitness::Fitness;
 use super::hops::{Explored, Kept, Traversal};
 use super::labels::Labels;
-use super::models::{Asker, Models, Unheard, Use};
+use super::models::{Asker, LONGEST_STEP, Models, Use};
 use super::names::{EntityName, EntityNames, FoundEntities};
-use super::sources::{Source, sources};
+use super::sources::{Source, SourcePassage, passages_of, source_passages, sources};
 use crate::ports::{
     Knowledge, KnowledgeError, PromptNeed, Prompter, QuadPattern, ReplyContent, ReplySink, SearchError, World,
 };
+use crate::unheard::Unheard;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use trellis_domain::rdf::Term;
@@ -68,6 +69,8 @@ pub struct GraphAnswer {
     pub calls: Vec<ModelCall>,
     /// Documents that the edges were taken from, as far as that is said.
     pub sources: Vec<Source>,
+    /// Passages of documents that say what the edges say.
+    pub passages: Vec<SourcePassage>,
 }
 
 /// Why a question cannot be answered.
@@ -137,10 +140,15 @@ impl Inquiry<'_> {
         let explored = self.explore(&concepts, &found.entities).await?;
         let entities: Vec<String> = found.entities.iter().map(|entity| entity.iri.clone()).collect();
         self.tell(self.trace.exploration(explored.kept.len(), &entities));
-        let edges: Vec<_> = explored.kept.iter().map(|kept| kept.edge.clone()).collect();
+        let mut edges: Vec<_> = explored.kept.iter().map(|kept| kept.edge.clone()).collect();
+        for edge in &mut edges {
+            edge.passages = passages_of(&*self.rag.knowledge, place, &edge.triple).await?;
+        }
+        let from = edges.iter().flat_map(|edge| &edge.passages);
+        let passages = source_passages(&*self.rag.knowledge, place, from).await?;
         self.tell(self.trace.focus(&edges, &explored.choices, &self.models.usage_since(before)));
         let triples: Vec<_> = edges.into_iter().map(|edge| edge.triple).collect();
-        let sources = sources(&*self.rag.knowledge, place, &triples).await?;
+        let sources = sources(&*self.rag.knowledge, place, &passages, &triples).await?;
         let before = self.models.calls.len();
         let mut answer = if explored.kept.is_empty() {
             let text = self.nothing(&concepts, &found).await?;
@@ -150,7 +158,7 @@ impl Inquiry<'_> {
         };
         let written = document.as_deref().filter(|_| !answer.text.is_empty());
         self.tell(self.trace.synthesis(written, &self.models.usage_since(before)));
-        answer.sources = sources;
+        (answer.sources, answer.passages) = (sources, passages);
         Ok(answer)
     }
 
@@ -168,8 +176,10 @@ impl Inquiry<'_> {
         if !entities.is_empty() {
             return vec![query.clone()];
         }
-        let reply =
-            self.models.ask((CONCEPTS, Use::Step), [("query", json!(query))], None, &mut Unheard::default()).await;
+        let reply = self
+            .models
+            .ask((CONCEPTS, Use::Step), [("query", json!(query))], None, &mut Unheard::up_to(LONGEST_STEP))
+            .await;
         let concepts = reply.map(|reply| listed(&reply.raw)).unwrap_or_default();
         if concepts.is_empty() { vec![query.clone()] } else { concepts }
     }

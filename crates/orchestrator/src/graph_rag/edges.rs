@@ -1,6 +1,7 @@
 //! The edges around entities, read in bounds.
 
 use super::bounds::{GraphQuestion, TraversalStep};
+use crate::documents::is_notes;
 use crate::ports::{Knowledge, KnowledgeError, QuadPattern};
 use std::collections::HashSet;
 use trellis_domain::rdf::{Quad, Term, Triple};
@@ -111,7 +112,8 @@ impl Reader<'_> {
         let is_quoted = [&quad.s, &quad.o].iter().any(|end| matches!(end, Term::Quoted { .. }));
         // What was said about extractions and earlier questions is not what they were about.
         let is_told =
-            matches!(quad.g.as_deref(), Some(GRAPH_RETRIEVAL | GRAPH_SOURCE)) && quad.g != self.question.graph;
+            quad.g.as_deref().is_some_and(|graph| matches!(graph, GRAPH_RETRIEVAL | GRAPH_SOURCE) || is_notes(graph))
+                && quad.g != self.question.graph;
         let relationships = step.map(|step| step.relationships.as_slice()).unwrap_or_default();
         let is_followed = relationships.is_empty() || relationships.iter().any(|wanted| wanted == property);
         // A whole text is nothing to be chosen among others, and what is kept is recorded and told.

@@ -175,7 +175,17 @@ impl Traversal<'_, '_, '_> {
     fn kept(&self, candidate: &Candidate, score: Score, choice: usize) -> Kept {
         let Candidate { triple, labels, fit } = candidate.clone();
         let concept = fit.concept.and_then(|concept| self.concepts.get(concept).cloned());
-        Kept { edge: KeptEdge { triple, concept, score: score.points, reasoning: score.reason, choice }, labels }
+        Kept {
+            edge: KeptEdge {
+                triple,
+                concept,
+                score: score.points,
+                reasoning: score.reason,
+                choice,
+                passages: Vec::new(),
+            },
+            labels,
+        }
     }
 }
 

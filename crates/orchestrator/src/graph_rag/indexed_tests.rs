@@ -141,3 +141,28 @@ async fn names_of_a_caller_who_leaves_are_not_lost() {
     knowledge.finish(&place(), "file").await.unwrap();
     assert!(finds(&knowledge, "Alpha").await);
 }
+
+#[tokio::test]
+async fn names_leave_with_the_last_graph_that_has_them() {
+    let (knowledge, _) = indexed();
+    let graph = |document: &str| format!("urn:trellis:document:{document}/passage/0");
+    let said = |document: &str, name: &str| {
+        quads([name.to_owned()]).into_iter().map(|quad| Quad { g: Some(graph(document)), ..quad }).collect::<Vec<_>>()
+    };
+    for (document, names) in [("a", ["Ada", "Bob"]), ("b", ["Ada", "Eve"])] {
+        for name in names {
+            knowledge.add(&place(), document, said(document, name)).await.unwrap();
+        }
+        knowledge.finish(&place(), document).await.unwrap();
+    }
+    knowledge.remove_graphs(&place(), "a", &[graph("a")]).await.unwrap();
+    assert!(finds(&knowledge, "Ada").await && finds(&knowledge, "Eve").await, "another document speaks of them");
+    assert!(!finds(&knowledge, "Bob").await, "nobody speaks of it any more");
+    // What waits to be written is not written for a source that has left.
+    knowledge.add(&place(), "c", said("c", "Kim")).await.unwrap();
+    knowledge.remove_graphs(&place(), "c", &[graph("c")]).await.unwrap();
+    knowledge.finish(&place(), "c").await.unwrap();
+    assert!(!finds(&knowledge, "Kim").await);
+    knowledge.remove_graphs(&place(), "b", &[graph("b")]).await.unwrap();
+    assert!(!finds(&knowledge, "Ada").await);
+}

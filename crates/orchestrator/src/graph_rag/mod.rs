@@ -23,4 +23,4 @@ pub use bounds::{GraphBounds, GraphQuestion, TraversalStep};
 pub use indexed::IndexedKnowledge;
 pub use models::Asker;
 pub use names::{EntityName, EntityNames};
-pub use sources::Source;
+pub use sources::{Source, SourcePassage};

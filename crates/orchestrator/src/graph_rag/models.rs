@@ -3,7 +3,6 @@
 use crate::permits::Permit;
 use crate::ports::{CallLabels, ModelWish, PromptCall, PromptReply, Prompter, ReplySink};
 use serde_json::{Map, Value, json};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Scope;
@@ -12,7 +11,7 @@ use trellis_domain::record::ModelCall;
 use trellis_domain::usage::Usage;
 
 /// Bytes of a reply that is read as a whole. What is longer is stopped, and read as far as it goes.
-const LONGEST_STEP: usize = 256 << 10;
+pub(super) const LONGEST_STEP: u64 = 256 << 10;
 
 /// On whose behalf models are asked.
 #[derive(Debug, Default)]
@@ -113,20 +112,5 @@ impl<'p> Models<'p> {
             usage.add(&call.usage());
         }
         usage
-    }
-}
-
-/// A reply that nobody reads while it is written.
-#[derive(Debug, Default)]
-pub(super) struct Unheard(usize);
-
-impl ReplySink for Unheard {
-    fn text(&mut self, text: &str) -> ControlFlow<()> {
-        self.0 += text.len();
-        if self.0 > LONGEST_STEP { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn restart(&mut self) {
-        self.0 = 0;
     }
 }

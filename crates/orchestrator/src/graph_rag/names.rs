@@ -3,7 +3,7 @@
 //! The names lie in a search index, in a collection for each collection of knowledge: found by words and, if a model is
 //! configured for it, by meaning.
 
-use crate::documents::MOST_FOUND;
+use crate::documents::{MOST_DOCUMENTS_AT_ONCE, MOST_FOUND, is_notes};
 use crate::ports::{
     DocumentInfo, Embedder, KnowledgePlace, Passage, PassageVectors, Place, Search, SearchDocument, SearchError,
     SearchQuery, TextRole,
@@ -18,6 +18,8 @@ const LONGEST_NAME: usize = 300;
 const LONGEST_IRI: usize = 900;
 /// Names that are kept as one document of the index.
 const AT_ONCE: usize = 8_192;
+/// So few names are kept one by one. Entities that many small sources tell of, as documents do, are in the index once.
+const FEW: usize = 1_024;
 
 /// Properties whose values are names.
 const NAMING: [&str; 9] = [
@@ -59,9 +61,45 @@ impl EntityNames {
     /// Keeps names. Those that are there already are not there twice if they come together again, as they do when the
     /// same source is loaded anew.
     pub async fn put(&self, place: &KnowledgePlace, names: &[EntityName]) -> Result<(), SearchError> {
+        if names.len() <= FEW {
+            return self.put_each(place, names).await;
+        }
         for names in names.chunks(AT_ONCE) {
-            let document = self.document(names).await;
+            let vectors = self.vectors(names).await;
+            let document = document(names, vectors);
             self.search.put(&place.workspace, &place.collection, vec![document]).await?;
+        }
+        Ok(())
+    }
+
+    /// Keeps those names that are not there yet.
+    async fn put_each(&self, place: &KnowledgePlace, names: &[EntityName]) -> Result<(), SearchError> {
+        let model = self.embedder.as_ref().map(|embedder| embedder.model());
+        let mut new = Vec::new();
+        for name in names {
+            let id = id(std::slice::from_ref(name));
+            let known = self.search.document(&place.workspace, &place.collection, &id).await?;
+            if known.is_none_or(|known| model.is_some() && known.model.as_deref() != model) {
+                new.push(name.clone());
+            }
+        }
+        for names in new.chunks(MOST_DOCUMENTS_AT_ONCE) {
+            let vectors = self.vectors(names).await;
+            let of_one = |at: usize| {
+                let PassageVectors { model, vectors } = vectors.as_ref()?;
+                Some(PassageVectors { model: model.clone(), vectors: vec![vectors.get(at)?.clone()] })
+            };
+            let documents = names.iter().enumerate().map(|(at, name)| document(std::slice::from_ref(name), of_one(at)));
+            self.search.put(&place.workspace, &place.collection, documents.collect()).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes names out that were kept one by one, as those of documents are. Names of large files stay.
+    pub(super) async fn remove_each(&self, place: &KnowledgePlace, names: &[EntityName]) -> Result<(), SearchError> {
+        for names in names.chunks(AT_ONCE) {
+            let ids: Vec<_> = names.iter().map(|name| id(std::slice::from_ref(name))).collect();
+            self.search.remove_all(&place.workspace, &place.collection, &ids).await?;
         }
         Ok(())
     }
@@ -73,19 +111,6 @@ impl EntityNames {
     /// Whether there is any name.
     pub(super) async fn knows_any(&self, place: &KnowledgePlace) -> Result<bool, SearchError> {
         Ok(!self.search.documents(&place.workspace, &place.collection, None, 1).await?.is_empty())
-    }
-
-    async fn document(&self, names: &[EntityName]) -> SearchDocument {
-        let texts = names.iter().flat_map(|name| [name.iri.as_bytes(), b"\n", name.name.as_bytes(), b"\n"]);
-        let hash = Hash::of_joined(texts);
-        let id = format!("names:{hash}");
-        let info = DocumentInfo { id, title: String::new(), text: String::new(), hash };
-        // The words of an IRI are found as those of a heading are.
-        let passage = |name: &EntityName| Passage {
-            text: name.name.clone(),
-            place: Place { headings: vec![name.iri.clone()], bytes: 0..0, lines: (0, 0) },
-        };
-        SearchDocument { info, passages: names.iter().map(passage).collect(), vectors: self.vectors(names).await }
     }
 
     /// Names are found by their words if the model is not there: a load does not fail because of it.
@@ -139,11 +164,32 @@ impl EntityNames {
     }
 }
 
+/// Names as a document of the index, which is called by its content.
+fn document(names: &[EntityName], vectors: Option<PassageVectors>) -> SearchDocument {
+    let info = DocumentInfo { id: id(names), title: String::new(), text: String::new(), hash: hash(names) };
+    // The words of an IRI are found as those of a heading are.
+    let passage = |name: &EntityName| Passage {
+        text: name.name.clone(),
+        place: Place { headings: vec![name.iri.clone()], bytes: 0..0, lines: (0, 0) },
+    };
+    SearchDocument { info, passages: names.iter().map(passage).collect(), vectors }
+}
+
+fn id(names: &[EntityName]) -> String {
+    format!("names:{}", hash(names))
+}
+
+fn hash(names: &[EntityName]) -> Hash {
+    Hash::of_joined(names.iter().flat_map(|name| [name.iri.as_bytes(), b"\n", name.name.as_bytes(), b"\n"]))
+}
+
 /// The names that quads give to entities. One that is given none here is called as its IRI ends.
 pub(super) fn names_in(quads: &[Quad]) -> BTreeSet<EntityName> {
     let mut names = BTreeSet::new();
     let mut labelled = BTreeSet::new();
-    for quad in quads {
+    // Documents are no entities that questions are about.
+    let quads = || quads.iter().filter(|quad| !quad.g.as_deref().is_some_and(is_notes));
+    for quad in quads() {
         let (Some(iri), Term::Literal { value, .. }) = (quad.s.as_iri(), &quad.o) else { continue };
         let value = value.trim();
         let names_it = quad.p.as_iri().is_some_and(|property| NAMING.contains(&property));
@@ -152,7 +198,7 @@ pub(super) fn names_in(quads: &[Quad]) -> BTreeSet<EntityName> {
             names.insert(EntityName { iri: iri.to_owned(), name: value.to_owned() });
         }
     }
-    let ends = quads.iter().flat_map(|quad| [&quad.s, &quad.o]).filter_map(Term::as_iri);
+    let ends = quads().flat_map(|quad| [&quad.s, &quad.o]).filter_map(Term::as_iri);
     for iri in ends.filter(|iri| iri.len() <= LONGEST_IRI && !labelled.contains(*iri)) {
         let name = in_words(local_name(iri));
         if name.chars().filter(|c| c.is_alphabetic()).count() > 1 && name.len() <= LONGEST_NAME {

@@ -103,14 +103,25 @@ impl OpenSources {
         (due, evicted.filter(|evicted| !evicted.names.is_empty()))
     }
 
+    /// What a source has that is not written yet. It stays open. None if some of it is lost.
+    pub(super) fn so_far(&mut self, key: &SourceKey) -> Option<Due> {
+        if self.tells_broken(key) {
+            return None;
+        }
+        let open = self.open.iter_mut().find(|known| known.key == *key);
+        Some(open.map_or_else(|| Due { key: key.clone(), names: Vec::new() }, OpenSource::take))
+    }
+
     /// What is left of a source. None if some of it is lost: it has to be loaded again.
     pub(super) fn rest(&mut self, key: &SourceKey) -> Option<Due> {
         let mut rest = self.remove(key).unwrap_or_else(|| OpenSource::new(key.clone()));
-        if let Some(broken) = self.broken.iter_mut().find(|broken| broken.key == *key) {
-            broken.is_told = true;
-            return None;
-        }
-        Some(rest.take())
+        if self.tells_broken(key) { None } else { Some(rest.take()) }
+    }
+
+    /// Whether names of a source are lost. Whoever asks knows it from then on.
+    fn tells_broken(&mut self, key: &SourceKey) -> bool {
+        let broken = self.broken.iter_mut().find(|broken| broken.key == *key);
+        broken.map(|broken| broken.is_told = true).is_some()
     }
 
     /// Names that could not be written wait for another attempt.
@@ -139,6 +150,12 @@ impl OpenSources {
     pub(super) fn forget(&mut self, place: &KnowledgePlace) {
         self.open.retain(|open| open.key.place != *place);
         self.broken.retain(|broken| broken.key.place != *place);
+    }
+
+    /// The names of a source are not written any more.
+    pub(super) fn forget_source(&mut self, key: &SourceKey) {
+        self.open.retain(|open| open.key != *key);
+        self.broken.retain(|broken| broken.key != *key);
     }
 
     fn remove(&mut self, key: &SourceKey) -> Option<OpenSource> {

@@ -1,7 +1,8 @@
 //! A model says which edges help to answer a question. What it says is held against what it was shown.
 
-use super::models::{Models, Unheard, Use};
+use super::models::{LONGEST_STEP, Models, Use};
 use crate::ports::ReplyContent;
+use crate::unheard::Unheard;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use trellis_domain::decision::Enforcement;
@@ -37,7 +38,9 @@ pub(super) async fn scores(
     let shown = edges.iter().enumerate().map(|(at, [s, p, o])| json!({"id": id(at), "s": s, "p": p, "o": o}));
     let variables =
         [("query", json!(query)), ("concepts", json!(concepts)), ("knowledge", Value::Array(shown.collect()))];
-    let reply = models.ask((PROMPT, Use::Step), variables, Some(schema(edges.len())), &mut Unheard::default()).await?;
+    let reply = models
+        .ask((PROMPT, Use::Step), variables, Some(schema(edges.len())), &mut Unheard::up_to(LONGEST_STEP))
+        .await?;
     let said = match &reply.content {
         ReplyContent::Object(value) => Some(vec![value.clone()]),
         ReplyContent::List(values) => Some(values.clone()),

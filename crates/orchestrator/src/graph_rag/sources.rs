@@ -1,6 +1,8 @@
-//! Which documents edges were taken from, if whoever extracted them has said so.
+//! Which documents edges were taken from: ours, by the graphs that they lie in, and those of others, if whoever extracted
+//! them has said so.
 
 use super::edges::GRAPH_SOURCE;
+use crate::documents::{NotedPassage, document_of_passage, noted};
 use crate::ports::{Knowledge, KnowledgeError, KnowledgePlace, QuadPattern};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -25,8 +27,76 @@ pub struct Source {
     pub title: String,
 }
 
-/// The documents behind edges, by IRI.
+/// A passage of a document that an answer rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourcePassage {
+    /// The graph that its facts lie in is called so.
+    pub uri: String,
+    pub document: Source,
+    /// The library's document that its lines are counted in.
+    pub text: String,
+    pub lines: Option<(u64, u64)>,
+}
+
+impl std::fmt::Display for SourcePassage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (title, text) = (&self.document.title, &self.text);
+        match self.lines {
+            Some((first, last)) if first == last => write!(f, "{title} (line {first} of {text})"),
+            Some((first, last)) => write!(f, "{title} (lines {first}–{last} of {text})"),
+            None => write!(f, "{title} ({text})"),
+        }
+    }
+}
+
+/// The passages that say so, for each edge. Most edges were loaded, and have none.
+pub(super) async fn passages_of(
+    knowledge: &dyn Knowledge,
+    place: &KnowledgePlace,
+    edge: &Triple,
+) -> Result<Vec<String>, KnowledgeError> {
+    let Triple { s, p, o } = edge.clone();
+    let pattern = QuadPattern { s: Some(s), p: Some(p), o: Some(o), ..QuadPattern::default() };
+    let found = knowledge.matching(place, &pattern, MOST_PARENTS).await?;
+    let graphs = found.into_iter().filter_map(|quad| quad.g);
+    Ok(graphs.filter(|graph| document_of_passage(graph).is_some()).collect())
+}
+
+/// Where passages stand, each once, in their order.
+pub(super) async fn source_passages(
+    knowledge: &dyn Knowledge,
+    place: &KnowledgePlace,
+    passages: impl Iterator<Item = &String>,
+) -> Result<Vec<SourcePassage>, KnowledgeError> {
+    let mut sources: Vec<SourcePassage> = Vec::new();
+    for passage in passages {
+        if sources.len() >= MOST || sources.iter().any(|known| known.uri == *passage) {
+            continue;
+        }
+        if let Some(NotedPassage { document, title, text, lines }) = noted(knowledge, place, passage).await? {
+            let document = Source { uri: document, title };
+            sources.push(SourcePassage { uri: passage.clone(), document, text, lines });
+        }
+    }
+    Ok(sources)
+}
+
+/// The documents behind edges, by IRI: those of the passages, and what others say they have extracted them from.
 pub(super) async fn sources(
+    knowledge: &dyn Knowledge,
+    place: &KnowledgePlace,
+    passages: &[SourcePassage],
+    edges: &[Triple],
+) -> Result<Vec<Source>, KnowledgeError> {
+    let mut sources: Vec<Source> = passages.iter().map(|passage| passage.document.clone()).collect();
+    sources.extend(sources_of_others(knowledge, place, edges).await?);
+    sources.sort_by(|one, other| one.uri.cmp(&other.uri));
+    sources.dedup_by(|one, other| one.uri == other.uri);
+    sources.truncate(MOST);
+    Ok(sources)
+}
+
+async fn sources_of_others(
     knowledge: &dyn Knowledge,
     place: &KnowledgePlace,
     edges: &[Triple],

@@ -1,17 +1,21 @@
 //! Loaded knowledge as plain sets.
 
 use crate::knowledge::{MOST_COLLECTIONS, check, check_source, too_many_collections};
-use crate::ports::{Added, BoxFuture, Knowledge, KnowledgeError, KnowledgePlace, LoadedCollection, QuadPattern};
+use crate::ports::{
+    Added, BoxFuture, Knowledge, KnowledgeError, KnowledgePlace, LoadedBy, LoadedCollection, QuadPattern,
+};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use trellis_domain::rdf::{Quad, Term, Triple};
-use trellis_domain::{Collection, Workspace};
+use trellis_domain::{Caller, Collection, Workspace};
+use trellis_provenance::vocabulary::GRAPH_RETRIEVAL;
 
 #[derive(Debug, Default)]
 struct Kept {
     quads: BTreeSet<Quad>,
     /// Whether everything of a source is there.
     sources: BTreeMap<String, bool>,
+    loaders: BTreeMap<String, LoadedBy>,
 }
 
 /// The twin of a store of knowledge.
@@ -41,6 +45,23 @@ impl MemoryKnowledge {
         let before = kept.quads.len();
         kept.quads.extend(quads.into_iter().map(canonical_quad));
         Ok(Added { new: (kept.quads.len() - before) as u64 })
+    }
+
+    fn take_graphs(&self, place: &KnowledgePlace, source: &str, graphs: &[String]) -> u64 {
+        let mut all = self.0.lock();
+        let Some(kept) = all.get_mut(place) else { return 0 };
+        let before = kept.quads.len();
+        kept.quads.retain(|quad| {
+            let graph = quad.g.as_deref().unwrap_or_default();
+            graph == GRAPH_RETRIEVAL || !graphs.iter().any(|gone| gone == graph)
+        });
+        kept.sources.remove(source);
+        kept.loaders.remove(source);
+        let removed = before - kept.quads.len();
+        if kept.quads.is_empty() && kept.sources.is_empty() {
+            all.remove(place);
+        }
+        removed as u64
     }
 }
 
@@ -85,6 +106,22 @@ impl Knowledge for MemoryKnowledge {
         Box::pin(std::future::ready(finished))
     }
 
+    fn note_loader<'a>(
+        &'a self,
+        place: &'a KnowledgePlace,
+        source: &'a str,
+        caller: &'a Caller,
+    ) -> BoxFuture<'a, Result<(), KnowledgeError>> {
+        if let Some(kept) = self.0.lock().get_mut(place).filter(|kept| kept.sources.contains_key(source)) {
+            kept.loaders.insert(source.to_owned(), caller.into());
+        }
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn save<'a>(&'a self, _: &'a KnowledgePlace, _: &'a str) -> BoxFuture<'a, Result<(), KnowledgeError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     fn collections<'a>(
         &'a self,
         workspace: &'a Workspace,
@@ -92,11 +129,14 @@ impl Knowledge for MemoryKnowledge {
         let all = self.0.lock();
         let listed = all.iter().filter(|(place, _)| place.workspace == *workspace).map(|(place, kept)| {
             let unfinished = kept.sources.iter().filter(|(_, finished)| !**finished);
+            let loader = |source: &String| kept.loaders.get(source).cloned().unwrap_or(LoadedBy::UNRECORDED);
+            let loaded_by: BTreeSet<_> = kept.sources.keys().map(loader).collect();
             LoadedCollection {
                 collection: place.collection.clone(),
                 quads: kept.quads.len() as u64,
                 sources: kept.sources.values().filter(|finished| **finished).count() as u64,
                 unfinished: unfinished.map(|(source, _)| source.clone()).collect(),
+                loaded_by: loaded_by.into_iter().collect(),
             }
         });
         Box::pin(std::future::ready(Ok(listed.collect())))
@@ -105,6 +145,15 @@ impl Knowledge for MemoryKnowledge {
     fn remove<'a>(&'a self, place: &'a KnowledgePlace) -> BoxFuture<'a, Result<Option<u64>, KnowledgeError>> {
         let removed = self.0.lock().remove(place).map(|kept| kept.quads.len() as u64);
         Box::pin(std::future::ready(Ok(removed)))
+    }
+
+    fn remove_graphs<'a>(
+        &'a self,
+        place: &'a KnowledgePlace,
+        source: &'a str,
+        graphs: &'a [String],
+    ) -> BoxFuture<'a, Result<u64, KnowledgeError>> {
+        Box::pin(std::future::ready(Ok(self.take_graphs(place, source, graphs))))
     }
 
     fn matching<'a>(

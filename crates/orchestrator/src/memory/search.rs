@@ -1,11 +1,12 @@
 //! A search index in memory.
 
-use crate::documents::{MOST_CANDIDATES, MOST_FOUND, check_documents, fuse, normalised, query_words, words};
+use crate::documents::{MOST_CANDIDATES, MOST_FOUND, QueryWord, check_documents, fuse, normalised, query_words, words};
 use crate::ports::{
     FoundPassage, FoundPassages, IndexedDocument, Search, SearchDocument, SearchError, SearchFuture, SearchQuery,
 };
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use trellis_domain::{Collection, Workspace};
 
 type Documents = BTreeMap<String, SearchDocument>;
@@ -110,7 +111,7 @@ fn listed(document: &SearchDocument) -> IndexedDocument {
 fn find(documents: &Documents, query: &SearchQuery) -> FoundPassages {
     let limit = query.limit.min(MOST_FOUND);
     let most = limit * MOST_CANDIDATES;
-    let by_words = ranked(scores_by_words(documents, &query_words(&query.text)), most);
+    let by_words = ranked(scores_by_words(documents, &query.text), most);
     let similar = query.vector.as_ref().map(|vector| similarities(documents, vector)).unwrap_or_default();
     let compared = similar.len() as u64;
     let fused = fuse([by_words, ranked(similar, most)]);
@@ -135,22 +136,29 @@ fn keyed(documents: &Documents) -> impl Iterator<Item = (Key, &SearchDocument, u
 }
 
 /// BM25 with its usual parameters, over passages with their headings and titles.
-fn scores_by_words(documents: &Documents, wanted: &[String]) -> Vec<(f64, Key)> {
+fn scores_by_words(documents: &Documents, question: &str) -> Vec<(f64, Key)> {
     #[allow(clippy::cast_precision_loss, reason = "these are small")]
     let number = |count: usize| count as f64;
-    let passages: Vec<(Key, Vec<String>)> = keyed(documents)
+    let of = |text: &str| words(text).map(|word| word.text).collect::<Vec<_>>();
+    let passages: Vec<(Key, [Vec<String>; 2])> = keyed(documents)
         .map(|(key, document, index)| {
             let passage = &document.passages[index];
             let above = format!("{} {}", document.info.title, passage.place.headings.join(" "));
-            (key, words(&above).chain(words(&passage.text)).map(|word| word.text).collect())
+            (key, [of(&above), of(&passage.text)])
         })
         .collect();
-    let average = number(passages.iter().map(|(_, words)| words.len()).sum()) / number(passages.len().max(1));
-    let weight = |word: &String| {
-        let having = passages.iter().filter(|(_, words)| words.contains(word)).count();
-        (1.0 + (number(passages.len()) - number(having) + 0.5) / (number(having) + 0.5)).ln()
+    let entries = |word: &str| {
+        let parts = passages.iter().flat_map(|(_, parts)| parts);
+        Ok::<_, Infallible>(parts.filter(|part| part.iter().any(|own| own == word)).count() as u64)
     };
-    let wanted: Vec<(&String, f64)> = wanted.iter().map(|word| (word, weight(word))).collect();
+    let Ok(wanted) = query_words(question, entries);
+    let passages: Vec<(Key, Vec<String>)> = passages.into_iter().map(|(key, parts)| (key, parts.concat())).collect();
+    let average = number(passages.iter().map(|(_, words)| words.len()).sum()) / number(passages.len().max(1));
+    let weight = |word: &QueryWord| {
+        let having = passages.iter().filter(|(_, words)| words.contains(&word.text)).count();
+        f64::from(word.weight) * (1.0 + (number(passages.len()) - number(having) + 0.5) / (number(having) + 0.5)).ln()
+    };
+    let wanted: Vec<(&String, f64)> = wanted.iter().map(|word| (&word.text, weight(word))).collect();
     let score = |words: &Vec<String>| {
         let has: BTreeSet<&String> = words.iter().collect();
         let present = wanted.iter().filter(|(word, _)| has.contains(*word));

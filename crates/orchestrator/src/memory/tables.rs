@@ -2,24 +2,25 @@
 
 use crate::documents::normalised;
 use crate::ports::{
-    FoundRows, LoadedTable, NearValue, NearValues, PutRows, RowQuery, TablePlace, Tables, TablesError, TablesFuture,
-    ValueQuery, ValueVector, Vectorless,
+    FoundRows, LoadedBy, LoadedTable, NearValue, NearValues, PutRows, RowQuery, TablePlace, Tables, TablesError,
+    TablesFuture, ValueQuery, ValueVector, Vectorless,
 };
 use crate::tables::{
     Collector, MOST_FOUND, MOST_TABLES, MOST_VECTORS, Plan, check_layout, check_rows, check_vectors, follow,
-    note_unfinished, plan, sorted,
+    note_loader, note_unfinished, plan, sorted,
 };
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::table::{Row, RowKey, TableLayout, TableSchema, index_value};
-use trellis_domain::{Collection, Workspace};
+use trellis_domain::{Caller, Collection, Workspace};
 
 #[derive(Debug, Default)]
 struct Table {
     layout: TableLayout,
     rows: BTreeMap<RowKey, Row>,
     unfinished: Vec<String>,
+    loaded_by: Vec<LoadedBy>,
     /// By model, field and text.
     vectors: BTreeMap<(String, String, String), Vec<f32>>,
 }
@@ -94,6 +95,13 @@ impl Tables for MemoryTables {
         ready(Ok(()))
     }
 
+    fn note_loader<'a>(&'a self, place: &'a TablePlace, caller: &'a Caller) -> TablesFuture<'a, ()> {
+        if let Some(table) = self.tables.write().get_mut(place) {
+            note_loader(&mut table.loaded_by, caller);
+        }
+        ready(Ok(()))
+    }
+
     fn find<'a>(&'a self, place: &'a TablePlace, query: RowQuery) -> TablesFuture<'a, FoundRows> {
         let tables = self.tables.read();
         ready(tables.get(place).map_or(Ok(FoundRows::default()), |table| find(&place.table, table, &query)))
@@ -107,6 +115,7 @@ impl Tables for MemoryTables {
             table: place.table.clone(),
             rows: table.rows.len() as u64,
             unfinished: sorted(table.unfinished.clone()),
+            loaded_by: table.loaded_by.clone(),
         });
         ready(Ok(listed.collect()))
     }

@@ -2,8 +2,9 @@
 
 use super::{BoxFuture, JournalError, QuadPattern};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use trellis_domain::rdf::Quad;
-use trellis_domain::{Collection, Workspace};
+use trellis_domain::{Caller, Collection, Surface, Workspace};
 use utoipa::ToSchema;
 
 /// Where knowledge is kept.
@@ -20,6 +21,37 @@ pub struct Added {
     pub new: u64,
 }
 
+/// Who loaded something, and the way they came.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+pub struct LoadedBy {
+    /// None where nobody is asked who they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// None means that it is not recorded: it was loaded before this was noted.
+    #[schema(value_type = Option<String>)]
+    pub surface: Option<Surface>,
+}
+
+impl LoadedBy {
+    /// Of what was loaded before this was noted.
+    pub const UNRECORDED: Self = Self { name: None, surface: None };
+}
+
+impl From<&Caller> for LoadedBy {
+    fn from(caller: &Caller) -> Self {
+        Self { name: caller.name.clone(), surface: Some(caller.surface) }
+    }
+}
+
+impl fmt::Display for LoadedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.surface {
+            Some(surface) => Caller::new(self.name.clone(), surface).fmt(f),
+            None => f.write_str("not recorded"),
+        }
+    }
+}
+
 /// A collection that has knowledge, or of which a load has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LoadedCollection {
@@ -30,6 +62,9 @@ pub struct LoadedCollection {
     pub sources: u64,
     /// Sources of which only a part may be there, by name: loading them again completes them.
     pub unfinished: Vec<String>,
+    /// Who loaded its sources, each once. Of a source it is whoever loaded it last.
+    #[serde(default)]
+    pub loaded_by: Vec<LoadedBy>,
 }
 
 /// Why knowledge was not taken, or cannot be given.
@@ -62,6 +97,17 @@ pub trait Knowledge: Send + Sync + std::fmt::Debug {
     /// Notes that everything of a source is there. It is on disk when this returns.
     fn finish<'a>(&'a self, place: &'a KnowledgePlace, source: &'a str) -> BoxFuture<'a, Result<(), KnowledgeError>>;
 
+    /// Notes who loads a source of which something is there. It is on disk when the source is finished or saved.
+    fn note_loader<'a>(
+        &'a self,
+        place: &'a KnowledgePlace,
+        source: &'a str,
+        caller: &'a Caller,
+    ) -> BoxFuture<'a, Result<(), KnowledgeError>>;
+
+    /// Has everything that was added so far on disk when this returns. The source stays as unfinished as it is.
+    fn save<'a>(&'a self, place: &'a KnowledgePlace, source: &'a str) -> BoxFuture<'a, Result<(), KnowledgeError>>;
+
     /// The collections of a workspace that have knowledge, by name.
     fn collections<'a>(
         &'a self,
@@ -71,6 +117,16 @@ pub trait Knowledge: Send + Sync + std::fmt::Debug {
     /// Takes all knowledge of a collection away, at once for all who ask afterwards. How many quads it had; none if
     /// there was nothing.
     fn remove<'a>(&'a self, place: &'a KnowledgePlace) -> BoxFuture<'a, Result<Option<u64>, KnowledgeError>>;
+
+    /// Takes graphs away with all that is in them, one after the other, and with the last one the source that they came
+    /// from. It is on disk when this returns. A process that dies before leaves the last of them whole, which is to be
+    /// small, and this is asked again. How many quads there were. The graph of runs cannot be taken away so.
+    fn remove_graphs<'a>(
+        &'a self,
+        place: &'a KnowledgePlace,
+        source: &'a str,
+        graphs: &'a [String],
+    ) -> BoxFuture<'a, Result<u64, KnowledgeError>>;
 
     /// The first quads of a collection that match, in a stable order. What the pattern says of collections does not
     /// count.

@@ -60,6 +60,11 @@ pub trait Log: Send + Sync + std::fmt::Debug {
         most: usize,
     ) -> BoxFuture<'a, Result<Option<Evidence>, LogError>>;
 
+    /// How many erasures there have been. What is known of a run may be another after each.
+    fn erasures(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
+        Box::pin(std::future::ready(Ok(0)))
+    }
+
     /// Entries from this number on.
     fn entries(&self, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<LogEntry>, JournalError>>;
 

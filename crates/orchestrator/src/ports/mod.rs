@@ -8,6 +8,7 @@ mod journal;
 mod knowledge;
 mod library;
 mod log;
+mod presence;
 mod prompter;
 mod queue;
 mod search;
@@ -27,12 +28,13 @@ pub use journal::{
     NewTurn, OpenTurn, Outcome, RunFilter, RunPage, Service, SessionLog, SetAside, TurnKey, UnreadableRun,
     all_due_turns,
 };
-pub use knowledge::{Added, Knowledge, KnowledgeError, KnowledgePlace, LoadedCollection};
+pub use knowledge::{Added, Knowledge, KnowledgeError, KnowledgePlace, LoadedBy, LoadedCollection};
 pub use library::{
     DocumentMetadata, Library, LibraryError, LibraryFuture, Listing, MetadataChanges, Processing, StoredDocument,
     Upload,
 };
 pub use log::{Log, LogEntry, LogError, Verdict};
+pub use presence::{Presence, Process, TurnInHand};
 pub use prompter::{
     CallLabels, Completion, ModelWish, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent,
     ReplySink, distinct,
@@ -48,7 +50,7 @@ pub use tables::{
     Condition, Direction, FoundRows, LoadedTable, NearValue, NearValues, PutRows, RowQuery, TablePlace, Tables,
     TablesError, TablesFuture, Test, ValueQuery, ValueVector, Vectorless,
 };
-pub use tool_runner::{ToolCall, ToolError, ToolOutput, ToolRunner};
+pub use tool_runner::{CallInput, ToolCall, ToolError, ToolOutput, ToolQuestion, ToolRunner};
 pub use tool_servers::{Discovered, ToolServers};
 pub use world::{RealWorld, World};
 

@@ -24,6 +24,9 @@ pub struct Delivery {
 pub enum QueueError {
     #[error("the queue cannot be reached: {0}")]
     Unavailable(String),
+    /// A receipt of a connection that is gone.
+    #[error("this wake-up came over a connection that is gone; it comes again")]
+    Stale,
     #[error("the queue is closed")]
     Closed,
 }
@@ -31,7 +34,7 @@ pub enum QueueError {
 impl QueueError {
     pub fn disposition(&self) -> Disposition {
         match self {
-            Self::Unavailable(_) => Disposition::Retry,
+            Self::Unavailable(_) | Self::Stale => Disposition::Retry,
             Self::Closed => Disposition::Stop,
         }
     }

@@ -128,6 +128,23 @@ pub trait Search: Send + Sync + std::fmt::Debug {
         document: &'a str,
     ) -> SearchFuture<'a, bool>;
 
+    /// Removes several; those that are not there are none. How many there were. An index that waits for its disk each
+    /// time does better than this.
+    fn remove_all<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        collection: &'a Collection,
+        documents: &'a [String],
+    ) -> SearchFuture<'a, u64> {
+        Box::pin(async move {
+            let mut removed = 0;
+            for document in documents {
+                removed += u64::from(self.remove(workspace, collection, document).await?);
+            }
+            Ok(removed)
+        })
+    }
+
     fn remove_collection<'a>(&'a self, workspace: &'a Workspace, collection: &'a Collection) -> SearchFuture<'a, ()>;
 
     fn find<'a>(

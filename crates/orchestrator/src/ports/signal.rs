@@ -40,6 +40,11 @@ impl SignalListener {
         self.changes.count.load(Ordering::SeqCst) != self.seen
     }
 
+    /// Whether something had changed before anything was heard of.
+    pub fn is_late(&self) -> bool {
+        self.seen > 0
+    }
+
     /// Nothing that has changed by now is heard of any more.
     pub fn mark_unchanged(&mut self) {
         self.seen = self.changes.count.load(Ordering::SeqCst);
@@ -88,7 +93,7 @@ mod tests {
         let signal = Signal::default();
         signal.send();
         let mut listener = signal.listen();
-        assert!(!listener.has_changed(), "what was before is not heard of");
+        assert!(!listener.has_changed() && listener.is_late(), "what was before is not heard of, only that there was");
         signal.send();
         signal.send();
         listener.changed().await;

@@ -1,11 +1,11 @@
 //! Rows of tables, by workspace, collection and schema.
 
-use super::{BoxFuture, JournalError};
+use super::{BoxFuture, JournalError, LoadedBy};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use trellis_domain::table::{Row, RowKey, TableSchema};
-use trellis_domain::{Collection, Workspace};
+use trellis_domain::{Caller, Collection, Workspace};
 use utoipa::ToSchema;
 
 /// Where rows are kept.
@@ -35,6 +35,9 @@ pub struct LoadedTable {
     pub rows: u64,
     /// Sources of which only a part may be there, by name: loading them again completes them.
     pub unfinished: Vec<String>,
+    /// Who loaded rows, each once, the last one last.
+    #[serde(default)]
+    pub loaded_by: Vec<LoadedBy>,
 }
 
 /// What a row has to be like.
@@ -180,6 +183,9 @@ pub trait Tables: Send + Sync + std::fmt::Debug {
 
     /// Notes that everything of a source is there. It is on disk when this returns.
     fn finish<'a>(&'a self, place: &'a TablePlace, source: &'a str) -> TablesFuture<'a, ()>;
+
+    /// Notes who loads rows into a table that is there.
+    fn note_loader<'a>(&'a self, place: &'a TablePlace, caller: &'a Caller) -> TablesFuture<'a, ()>;
 
     /// Rows that fit. A query that would look at more than its budget is refused, and says what would help.
     fn find<'a>(&'a self, place: &'a TablePlace, query: RowQuery) -> TablesFuture<'a, FoundRows>;

@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::{Settings, ToolItem};
+use trellis_domain::input::{Form, GivenInput};
 use trellis_domain::record::{Explained, ModelCall};
-use trellis_domain::{Collection, Scope};
+use trellis_domain::{Collection, Scope, Workspace};
 
 #[derive(Debug, Clone)]
 pub struct ToolCall {
@@ -31,15 +32,39 @@ pub struct ToolCall {
     pub labels: Option<CallLabels>,
     /// Room at the model that the tool asks, if it asks one; see [`ToolRunner::capacity`].
     pub permit: Permit,
+    /// Whether the tool may ask a person for input.
+    pub input: CallInput,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What a tool can be told of the person behind its call.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum CallInput {
+    /// There is nobody to ask.
+    #[default]
+    Nobody,
+    /// Somebody can be asked: then the tool is called again with the answer.
+    Possible,
+    /// It has asked, and this is the answer. It may ask again.
+    Given(Box<GivenInput>),
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutput {
     pub text: String,
     /// What the tool asked models.
     pub calls: Vec<ModelCall>,
     /// How it came to its result, step by step, if it tells.
     pub trace: Vec<Explained>,
+    /// The tool has done nothing yet and asks for this, if there is somebody to ask; all else is empty then.
+    pub asks: Option<Box<ToolQuestion>>,
+}
+
+/// What a tool asks for before it does what it was called for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolQuestion {
+    pub forms: Vec<Form>,
+    /// What it wants to be told again with the answers.
+    pub state: Option<String>,
 }
 
 /// Why a tool brought nothing.
@@ -61,8 +86,8 @@ impl ToolError {
 pub trait ToolRunner: Send + Sync + std::fmt::Debug {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 
-    /// Why a tool cannot be called here, if that is known before it is: then it is not offered.
-    fn obstacle(&self, _tool: &ToolItem, _settings: &Settings) -> Option<String> {
+    /// Why a workspace cannot call a tool here, if that is known before it does: then it is not offered.
+    fn obstacle(&self, _workspace: &Workspace, _tool: &ToolItem, _settings: &Settings) -> Option<String> {
         None
     }
 

@@ -38,4 +38,15 @@ pub trait ToolServers: Send + Sync + std::fmt::Debug {
         workspace: &'a Workspace,
         server: &'a str,
     ) -> BoxFuture<'a, Result<Vec<Discovered>, String>>;
+
+    /// Whether one of them has said that its list of tools is another one since it was asked for it. Known only of servers
+    /// that are spoken to.
+    fn has_another_list(&self, _workspace: &Workspace, _server: &str) -> bool {
+        false
+    }
+
+    /// Why a tool of one of them is none for a workspace, whatever the server has: the operator does not offer it.
+    fn refusal(&self, _workspace: &Workspace, _server: &str, _tool: &str) -> Option<String> {
+        None
+    }
 }

@@ -10,7 +10,7 @@ mod session;
 use crate::decide::{TOO_LATE, ended_below, orders, run_is_over};
 use crate::fan_in::{end_of, member, unjoined};
 use crate::given_up::was_given_up;
-use crate::handling::{causes_of, heard};
+use crate::handling::{causes_after, causes_of, heard};
 use difference::differs;
 use session::Replayed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,6 +90,7 @@ impl Run {
             | Body::FannedOut(_)
             | Body::Joined(_)
             | Body::Intended(_)
+            | Body::InputRequired(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Told(_)
@@ -149,6 +150,7 @@ impl Run {
             Body::Routed(routed) => replayed.routed(header, routed),
             Body::Replied(replied) => replayed.replied(header, replied),
             Body::Intended(intended) => replayed.intended(header, intended),
+            Body::InputRequired(asked) => replayed.input_required(header, asked),
             Body::Observed(observed) => replayed.observed(header, observed),
             Body::FannedOut(fan_out) => replayed.fanned_out(header, fan_out, self.outage_ms),
             Body::Joined(joined) => self.joined(replayed, header, joined),
@@ -176,6 +178,18 @@ impl Run {
         };
         expected.extend(heard(&record.body));
         let begun = record.body.as_observed().and_then(|observed| replayed.begun_call(&header.name, observed));
+        if begun.is_none() {
+            // Whoever made a call that was made twice may not have known what its tool had asked the other one.
+            let rounds = replayed.session.inputs(&header.name);
+            let mut known = (0..rounds).rev().map(|n| causes_after(&replayed.session, &header.name, n));
+            let said: BTreeSet<&Cause> = header.causes.iter().collect();
+            let is_said = |causes: &Vec<Cause>| causes.iter().collect::<BTreeSet<_>>() == said;
+            expected = known.find(is_said).unwrap_or(expected);
+        }
+        let asked = record.body.as_input_required().filter(|asked| asked.intent > 0);
+        if let Some((asked, (about, _))) = asked.zip(header.name.as_input()) {
+            expected = vec![Name::intent(&about, asked.intent).into()];
+        }
         if begun.is_some() {
             // It follows from the time when it was about to be made that it belongs to, of which there may be several.
             let mut intents = (1..=replayed.session.intents(&header.name)).map(|n| Name::intent(&header.name, n));
@@ -297,7 +311,7 @@ fn misnamed(record: &Record) -> Option<String> {
         // Its number is looked at with those before it.
         Body::Told(_) => return None,
         Body::Ended(_) => Name::end(),
-        Body::Replied(_) | Body::Intended(_) | Body::Observed(_) => return None,
+        Body::Replied(_) | Body::Intended(_) | Body::InputRequired(_) | Body::Observed(_) => return None,
     };
     (record.header.name != name).then(|| format!("it should be called {name}"))
 }

@@ -8,11 +8,15 @@ use crate::perform::{
     outcome_of_report,
 };
 use std::sync::Arc;
+use trellis_domain::config::ToolItem;
 use trellis_domain::decision::DecidedBy;
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal};
-use trellis_domain::park::{Parked, Settled};
-use trellis_domain::record::{Body, Header, Incomplete, Intended, Name, Observed, Reading, Record, Replied, Routed};
+use trellis_domain::input;
+use trellis_domain::park::{Parked, Settled, answer};
+use trellis_domain::record::{
+    Body, Header, Incomplete, InputRequired, Intended, Name, Observed, Reading, Record, Replied, Routed,
+};
 use trellis_domain::usage::Usage;
 use trellis_domain::{Timestamp, ToolName};
 use trellis_patterns::guard::{self, Asker};
@@ -56,6 +60,7 @@ impl Replayed {
             Body::Accepted(_)
             | Body::Replied(_)
             | Body::Intended(_)
+            | Body::InputRequired(_)
             | Body::Observed(_)
             | Body::Told(_)
             | Body::Ended(_) => {}
@@ -100,7 +105,9 @@ impl Replayed {
             return vec!["nothing ordered the call".to_owned()];
         };
         let mut faults = Vec::new();
-        if n != self.session.intents(&outcome) + 1 || !guard::is_recorded_before(&self.session, &tool) {
+        let asked = self.session.last_input(&outcome).map_or(0, |asked| asked.intent);
+        let is_new = n <= asked + 1 || self.session.park_about(&Name::intent(&outcome, n - 1)).is_some();
+        if !is_new || n != self.session.intents(&outcome) + 1 || !guard::is_recorded_before(&self.session, &tool) {
             faults.push("it is not recorded of this call".to_owned());
         }
         let expected = Intended { idempotency_key: idempotency_key(&header.session, &outcome, &arguments), tool };
@@ -203,6 +210,27 @@ impl Replayed {
         faults
     }
 
+    /// A tool asked for input: it was called, it may ask, and it had been answered whatever it asked before.
+    pub(super) fn input_required(&self, header: &Header, asked: &InputRequired) -> Vec<String> {
+        let Some((outcome, n)) = header.name.as_input() else { return vec!["it is not called an input".to_owned()] };
+        let Some(Effect::CallTool { tool, arguments }) = self.ordered(header, &outcome) else {
+            // It may have been called twice, and the other call has brought something already.
+            let brought = self.session.observed(&outcome).and_then(|observed| observed.idempotency_key.as_ref());
+            let was_called = brought == Some(&asked.idempotency_key);
+            return if was_called { Vec::new() } else { vec!["nothing ordered the call".to_owned()] };
+        };
+        let mut faults = Vec::new();
+        let may_ask = |item: &Arc<ToolItem>| guard::may_ask(&self.session, item);
+        let is_next = n == self.session.inputs(&outcome) + 1 && n <= InputRequired::MOST_TIMES;
+        if !is_next || !self.session.settings().tools.get(&tool).is_some_and(may_ask) {
+            faults.push("the tool was not to be asked about again".to_owned());
+        }
+        let idempotency_key = idempotency_key(&header.session, &outcome, &arguments);
+        let intent = self.session.intents(&outcome);
+        faults.extend(differs(&InputRequired { tool, idempotency_key, intent, ..asked.clone() }, asked));
+        faults
+    }
+
     pub(super) fn observed(&self, header: &Header, observed: &Observed) -> Vec<String> {
         if let Some(tool) = self.begun_call(&header.name, observed) {
             return self.called(tool, observed.idempotency_key.clone(), observed);
@@ -230,8 +258,18 @@ impl Replayed {
             None if self.had_no_agent_left(header, observed) => {
                 as_reported(observed.error.as_deref().unwrap_or_default(), observed)
             }
+            // The call was made twice, and the other one's tool asked for input meanwhile.
+            None if let Some(tool) = self.asked_under(&header.name, observed) => {
+                self.called(tool, observed.idempotency_key.clone(), observed)
+            }
             None => vec!["nothing ordered it".to_owned()],
         }
+    }
+
+    /// The tool that asked for input when it was called under this key.
+    fn asked_under(&self, outcome: &Name, observed: &Observed) -> Option<&ToolName> {
+        let asked = self.session.last_input(outcome)?;
+        (observed.idempotency_key.as_ref() == Some(&asked.idempotency_key)).then_some(&asked.tool)
     }
 
     /// Whether an agent was not called because others, which have come back since, left no room for it.
@@ -320,6 +358,11 @@ impl Replayed {
         }
         let mut faults = Vec::new();
         let chosen = settled.decision.chosen.first().map_or("", String::as_str);
+        if settled.content.is_some() != (chosen == answer::ANSWER) {
+            faults.push("what was asked for belongs to `answer`, and to nothing else".to_owned());
+        }
+        let content = settled.content.as_ref().map(|content| input::check(&park.forms, content));
+        faults.extend(content.and_then(Result::err).map(|why| format!("it is not what was asked for: {why}")));
         let mut expected = Settled { decision: decision(park, chosen, None), ..settled.clone() };
         expected.decision.rationale.clone_from(&settled.decision.rationale);
         if let Some(by) = &settled.by {
@@ -330,6 +373,7 @@ impl Replayed {
         } else {
             expected.decision.decided_by = DecidedBy::Rule;
             (expected.decision.rationale, expected.arguments, expected.result) = (None, None, None);
+            expected.content = None;
             if chosen != park.otherwise || header.time < park.expires {
                 faults.push("nobody answered, and it is not what was said for that case".to_owned());
             }

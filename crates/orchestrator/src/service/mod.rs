@@ -15,7 +15,8 @@ use crate::answer::{Answered, Answering, DecideError};
 use crate::cancel::Cancelling;
 use crate::hub::Hub;
 use crate::orchestrator::{Orchestrator, TurnError};
-use crate::ports::{Journal, JournalError, World, all_due_turns};
+use crate::ports::{Journal, JournalError, Presence, World, all_due_turns};
+use crate::status::Status;
 use crate::tell::{TellError, Telling};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -111,6 +112,11 @@ impl RunService {
     /// How many runs of all workspaces have no end.
     pub async fn count_open(&self) -> Result<usize, JournalError> {
         self.journal.open_runs().await
+    }
+
+    /// How those are getting on who work on the store.
+    pub async fn status(&self, presence: &dyn Presence) -> Result<Status, JournalError> {
+        Status::of(&*self.journal, presence, self.world.now()).await
     }
 
     /// Runs of all workspaces that have something left to do, now or later. A run that has ended may have left a turn

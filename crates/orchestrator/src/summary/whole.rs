@@ -1,6 +1,7 @@
 //! One run, and what came of it.
 
 use super::{Asker, ConfiguredBy};
+use crate::events::AskedForm;
 use crate::schema::State;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -135,6 +136,9 @@ pub struct OpenQuestion {
     /// What it would be called with
     #[schema(required, value_type = Option<Object>)]
     pub arguments: Option<Map<String, Value>>,
+    /// What the tool asks for, if it is the tool that asks
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forms: Vec<AskedForm>,
     /// Who may answer, by name; null if everybody may who may ask
     #[schema(required)]
     pub who: Option<Vec<String>>,
@@ -154,6 +158,7 @@ impl OpenQuestion {
             options: parked.offered.options.clone(),
             tool: parked.tool.as_ref().map(ToString::to_string),
             arguments: parked.tool.as_ref().map(|_| parked.arguments.clone()),
+            forms: AskedForm::all(parked),
             who: parked.who.clone(),
             expires: parked.expires.to_string(),
             otherwise: parked.otherwise.clone(),

@@ -6,10 +6,10 @@
 use super::graphql::{GraphqlAnswer, GraphqlError, GraphqlRequest, Prepared, Schemas, described, written_name};
 use crate::permits::Permit;
 use crate::ports::{
-    CallLabels, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, ReplySink, Tables, TablesError,
+    CallLabels, PromptCall, PromptError, PromptReply, Prompter, ReplyContent, Tables, TablesError, World,
 };
+use crate::unheard::Unheard;
 use serde_json::{Map, Value, json};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::config::Settings;
@@ -32,6 +32,7 @@ const CONFIDENCE: f64 = 0.8;
 pub struct Asker {
     pub prompter: Arc<dyn Prompter>,
     pub tables: Arc<dyn Tables>,
+    pub world: Arc<dyn World>,
 }
 
 /// A question, and how it is asked.
@@ -90,7 +91,7 @@ impl Asker {
         call: QuestionCall,
         schemas: &Schemas,
     ) -> Result<(Generated, Vec<ModelCall>), AskError> {
-        let mut asking = Asking { asker: self, call, calls: Vec::new() };
+        let mut asking = Asking::new(self, call);
         match asking.generate(schemas).await {
             Ok(generated) => Ok((generated, asking.calls)),
             Err(reason) => Err(AskError { reason, calls: asking.calls }),
@@ -106,7 +107,7 @@ impl Asker {
         if schemas.is_empty() {
             return Err(AskError::new(format!("the collection `{collection}` has no tables")));
         }
-        let mut asking = Asking { asker: self, call, calls: Vec::new() };
+        let mut asking = Asking::new(self, call);
         match asking.answer(&schemas, collection).await {
             Ok((generated, answer)) => Ok(TableAnswer { generated, answer, calls: asking.calls }),
             Err(reason) => Err(AskError { reason, calls: asking.calls }),
@@ -117,6 +118,8 @@ impl Asker {
 struct Asking<'a> {
     asker: &'a Asker,
     call: QuestionCall,
+    /// Stands in the marks around what is shown; nothing that a question or a table can know.
+    mark: String,
     calls: Vec<ModelCall>,
 }
 
@@ -126,7 +129,12 @@ struct Mistake {
     problem: String,
 }
 
-impl Asking<'_> {
+impl<'a> Asking<'a> {
+    fn new(asker: &'a Asker, call: QuestionCall) -> Self {
+        let mark = asker.world.fresh_id().chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+        Self { asker, call, mark, calls: Vec::new() }
+    }
+
     async fn answer(
         &mut self,
         schemas: &Schemas,
@@ -243,18 +251,19 @@ impl Asking<'_> {
         schema: Value,
     ) -> Result<Value, String> {
         let QuestionCall { scope, settings, labels, timeout, .. } = &self.call;
+        let variables = variables.into_iter().chain([("mark", json!(self.mark))]);
         let call = PromptCall {
             scope: scope.clone(),
             settings: Arc::clone(settings),
             id: id.to_owned(),
-            variables: variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>(),
+            variables: variables.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>(),
             schema: Some(schema),
             timeout: *timeout,
             labels: labels.clone(),
             permit: std::mem::take(&mut self.call.permit),
             ..PromptCall::default()
         };
-        let mut unheard = Unheard { bytes: 0, limit: self.call.max_reply_bytes };
+        let mut unheard = Unheard::up_to(self.call.max_reply_bytes);
         match self.asker.prompter.ask(call, &mut unheard).await {
             Ok(reply) => {
                 self.calls.push(on_record(&reply));
@@ -302,23 +311,6 @@ fn unusable(error: &GraphqlError, query: &str) -> String {
 
 fn in_words(errors: &[GraphqlError]) -> String {
     errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; ")
-}
-
-/// What the model writes is shown to nobody while it does.
-struct Unheard {
-    bytes: u64,
-    limit: u64,
-}
-
-impl ReplySink for Unheard {
-    fn text(&mut self, text: &str) -> ControlFlow<()> {
-        self.bytes += text.len() as u64;
-        if self.bytes > self.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn restart(&mut self) {
-        self.bytes = 0;
-    }
 }
 
 fn on_record(reply: &PromptReply) -> ModelCall {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use trellis_domain::Caller;
 use trellis_domain::table::{Row, TableSchema};
 
 /// Rows of one batch, and the bytes after which it ends earlier.
@@ -64,11 +65,19 @@ pub struct TableLoader {
     tables: Arc<dyn Tables>,
     /// Without one, rows are not found by meaning.
     embedder: Option<Arc<dyn Embedder>>,
+    /// Who is noted with what is loaded.
+    by: Option<Caller>,
 }
 
 impl TableLoader {
     pub fn new(tables: Arc<dyn Tables>, embedder: Option<Arc<dyn Embedder>>) -> Self {
-        Self { tables, embedder }
+        Self { tables, embedder, by: None }
+    }
+
+    /// The same for somebody who is on record with what they load.
+    #[must_use]
+    pub fn by(&self, caller: Caller) -> Self {
+        Self { by: Some(caller), ..self.clone() }
     }
 
     pub fn tables(&self) -> &Arc<dyn Tables> {
@@ -90,6 +99,9 @@ impl TableLoader {
         let count = rows.len() as u64;
         let values = if self.embedder.is_some() { values(schema, &rows) } else { Vec::new() };
         let PutRows { new, changed } = self.tables.put(place, Arc::clone(schema), source, rows).await?;
+        if let Some(by) = &self.by {
+            self.tables.note_loader(place, by).await?;
+        }
         let mut loaded = LoadedRows { rows: count, new, changed, without_vectors: 0 };
         if let Some(embedder) = self.embedder.as_ref().filter(|_| !values.is_empty()) {
             let model = embedder.model();

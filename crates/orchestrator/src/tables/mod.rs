@@ -15,7 +15,7 @@ pub use load::{LoadedRows, TableLoadError, TableLoader};
 pub use near::{NearError, RowFinder};
 pub use rules::{
     BUDGET, LARGEST_ROW, LONGEST_VALUE, MOST_AT_ONCE, MOST_FOUND, MOST_TABLES, MOST_VECTORS, Plan, Span, check_layout,
-    check_rows, check_vectors, note_unfinished, plan, sorted,
+    check_rows, check_vectors, note_loader, note_unfinished, plan, sorted,
 };
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The rules of rows, the same for every adapter: what can be kept, and which rows fit a query.
 
-use crate::ports::{Condition, Direction, RowQuery, TablesError, Test, ValueVector};
+use crate::ports::{Condition, Direction, LoadedBy, RowQuery, TablesError, Test, ValueVector};
 use serde_json::Value;
 use std::cmp::Ordering;
+use trellis_domain::Caller;
 use trellis_domain::table::{CellError, LONGEST_INDEXED, Row, RowKey, TableLayout, TableSchema, index_value};
 
 /// Rows that are found at once.
@@ -22,6 +23,8 @@ pub const LONGEST_VALUE: usize = 8 << 10;
 const MOST_DIMENSIONS: usize = 4_096;
 /// Sources of a table that are known to be unfinished.
 const MOST_UNFINISHED: usize = 1_000;
+/// Callers that are remembered for one table.
+const MOST_LOADERS: usize = 100;
 const LONGEST_SOURCE: usize = 2 << 10;
 
 /// Rows with their keys, if they can be kept.
@@ -54,6 +57,21 @@ pub fn note_unfinished(table: &str, unfinished: &mut Vec<String>, source: &str) 
         tracing::warn!(table, source = forgotten, "a load that was never finished is forgotten: there are too many");
     }
     unfinished.push(source.to_owned());
+    true
+}
+
+/// Notes who loads rows, each caller once: the last one is last, and of very many the first is forgotten. Whether anything
+/// changed.
+pub fn note_loader(loaded_by: &mut Vec<LoadedBy>, caller: &Caller) -> bool {
+    let loader = LoadedBy::from(caller);
+    if loaded_by.last() == Some(&loader) {
+        return false;
+    }
+    loaded_by.retain(|known| *known != loader);
+    if loaded_by.len() >= MOST_LOADERS {
+        loaded_by.remove(0);
+    }
+    loaded_by.push(loader);
     true
 }
 

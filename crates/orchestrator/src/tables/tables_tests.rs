@@ -2,7 +2,7 @@ use super::*;
 use crate::memory::MemoryTables;
 use crate::memory::scripted::ScriptedPrompter;
 use crate::permits::Permit;
-use crate::ports::{BoxFuture, EmbedError, Embedder, PromptCall, TablePlace, Tables, TextRole, ValueVector};
+use crate::ports::{BoxFuture, EmbedError, Embedder, PromptCall, RealWorld, TablePlace, Tables, TextRole, ValueVector};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -67,41 +67,54 @@ fn model(replies: &[&str]) -> (Arc<ScriptedPrompter>, Arc<Mutex<Vec<PromptCall>>
     (Arc::new(prompter), asked)
 }
 
+fn asker(prompter: Arc<ScriptedPrompter>, tables: Arc<MemoryTables>) -> Asker {
+    Asker { prompter, tables, world: Arc::new(RealWorld) }
+}
+
 #[tokio::test]
 async fn a_question_becomes_a_query_and_rows() {
     let (prompter, heard) = model(&[r#"["rivers"]"#, r#"{"query": "{ rivers { name size } }", "confidence": 0.9}"#]);
-    let asker = Asker { prompter, tables: loaded(&["cities", "rivers"]).await };
-    let found = asker.answer(call("How long?"), &Collection::default()).await.unwrap();
+    let asking = asker(prompter, loaded(&["cities", "rivers"]).await);
+    let found = asking.answer(call("How long?"), &Collection::default()).await.unwrap();
     assert_eq!(json!(found.answer.data), json!({"rivers": [{"name": "one of rivers", "size": 7}]}));
     assert_eq!((found.calls.len(), found.generated.confidence), (2, 0.9));
-    let heard = heard.lock();
+    let heard = heard.lock().clone();
     assert_eq!((heard[0].id.as_str(), heard[1].id.as_str()), (SELECTION, GRAPHQL));
     assert_eq!(heard[1].variables["schemas"].as_array().unwrap().len(), 1, "only what was chosen is shown");
+    let first = &heard[0].variables["mark"];
+    assert_eq!(first.as_str().unwrap().len(), 8);
+    assert_eq!(&heard[1].variables["mark"], first, "one mark for all that is asked");
+    let (prompter, again) = model(&[r#"["rivers"]"#, r#"{"query": "{ rivers { name } }"}"#]);
+    asker(prompter, loaded(&["cities", "rivers"]).await)
+        .answer(call("How long?"), &Collection::default())
+        .await
+        .unwrap();
+    assert_ne!(&again.lock()[0].variables["mark"], first, "and another for the next question");
 }
 
 #[tokio::test]
 async fn one_table_needs_no_choice_and_tables_without_rows_are_not_offered() {
     let (prompter, heard) = model(&[r#"{"query": "{ cities { name } }"}"#]);
-    let asker = Asker { prompter, tables: loaded(&["cities"]).await };
-    let found = asker.answer(call("Which?"), &Collection::default()).await.unwrap();
+    let asking = asker(prompter, loaded(&["cities"]).await);
+    let found = asking.answer(call("Which?"), &Collection::default()).await.unwrap();
     assert_eq!(found.calls.len(), 1);
     assert_eq!(heard.lock()[0].variables["schemas"][0]["name"], "cities");
     let elsewhere = Collection::new("elsewhere").unwrap();
-    let error = asker.answer(call("Which?"), &elsewhere).await.unwrap_err();
+    let error = asking.answer(call("Which?"), &elsewhere).await.unwrap_err();
     assert_eq!(error.to_string(), "the collection `elsewhere` has no tables");
 }
 
 #[tokio::test]
 async fn a_wrong_query_is_told_once() {
     let (prompter, heard) = model(&[r#"{"query": "{ cities { height } }"}"#, r#"{"query": "{ cities { size } }"}"#]);
-    let asker = Asker { prompter, tables: loaded(&["cities"]).await };
-    let found = asker.answer(call("How high?"), &Collection::default()).await.unwrap();
+    let asking = asker(prompter, loaded(&["cities"]).await);
+    let found = asking.answer(call("How high?"), &Collection::default()).await.unwrap();
     assert_eq!(json!(found.answer.data), json!({"cities": [{"size": 7}]}));
     let problem = heard.lock()[1].variables["problem"].to_string();
     assert!(problem.contains("no field `height`"), "{problem}");
     let (prompter, heard) = model(&[r#"{"query": "{ cities { height } }"}"#; 3]);
-    let asker = Asker { prompter, tables: loaded(&["cities"]).await };
-    let error = asker.answer(call("How high?"), &Collection::default()).await.unwrap_err();
+    let asking = asker(prompter, loaded(&["cities"]).await);
+    let error = asking.answer(call("How high?"), &Collection::default()).await.unwrap_err();
     assert!(error.reason.contains("no field `height`") && error.reason.contains("{ cities { height } }"), "{error}");
     assert_eq!((error.calls.len(), heard.lock().len()), (2, 2), "all that was asked is told, and nothing a third time");
 }
@@ -113,19 +126,19 @@ async fn a_query_asks_for_no_more_rows_than_are_wanted() {
     let many = (0..100).map(|n| schema.row(json!({"name": format!("c{n}")}).as_object().unwrap()).unwrap()).collect();
     tables.put(&place("cities"), schema, "s", many).await.unwrap();
     let (prompter, _) = model(&[r#"{"query": "{ cities(limit: 1000) { name } }"}"#]);
-    let found = Asker { prompter, tables }.answer(call("All?"), &Collection::default()).await.unwrap();
+    let found = asker(prompter, tables).answer(call("All?"), &Collection::default()).await.unwrap();
     assert_eq!(found.answer.data.unwrap()["cities"].as_array().unwrap().len(), 50);
 }
 
 #[tokio::test]
 async fn a_model_that_does_not_answer_is_told() {
     let (prompter, _) = model(&[]);
-    let asker = Asker { prompter, tables: loaded(&["cities"]).await };
-    let error = asker.answer(call("?"), &Collection::default()).await.unwrap_err();
+    let asking = asker(prompter, loaded(&["cities"]).await);
+    let error = asking.answer(call("?"), &Collection::default()).await.unwrap_err();
     assert!(error.reason.contains("nothing more to say"), "{error}");
     let (prompter, _) = model(&["I would rather not."]);
-    let asker = Asker { prompter, tables: loaded(&["cities"]).await };
-    let error = asker.answer(call("?"), &Collection::default()).await.unwrap_err();
+    let asking = asker(prompter, loaded(&["cities"]).await);
+    let error = asking.answer(call("?"), &Collection::default()).await.unwrap_err();
     assert!(error.reason.contains(GRAPHQL), "{error}");
 }
 

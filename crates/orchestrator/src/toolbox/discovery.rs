@@ -12,6 +12,8 @@ use trellis_domain::config::{Problem, StoredItem, validate};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Discovery {
     pub tools: Vec<Discovered>,
+    /// The servers that said.
+    pub asked: Vec<String>,
     /// Servers that did not say, and why.
     pub failed: Vec<(String, String)>,
 }
@@ -49,7 +51,10 @@ pub async fn discover(
     let asked = wanted.into_iter().map(|server| async move { (server, servers.discover(workspace, server).await) });
     for (server, discovered) in futures_util::future::join_all(asked).await {
         match discovered {
-            Ok(tools) => discovery.tools.extend(tools),
+            Ok(tools) => {
+                discovery.asked.push(server.clone());
+                discovery.tools.extend(tools);
+            }
             Err(why) => discovery.failed.push((server.clone(), why)),
         }
     }
@@ -69,10 +74,13 @@ pub struct NewTools {
     pub items: Vec<StoredItem>,
     /// Tools that a server lists twice, as server and name; the first of them counts.
     pub twice: Vec<(String, String)>,
+    /// Tools that can be none here, as server and name, and why.
+    pub refused: Vec<(String, String, Problem)>,
 }
 
-/// The items of these tools beside those that are there, each under a name of its own.
-pub fn new_tools(found: &[Discovered], present: &[StoredItem]) -> Result<NewTools, Problem> {
+/// The items of these tools beside those that are there, each under a name of its own. One that can be none keeps nobody
+/// from the others.
+pub fn new_tools(found: &[Discovered], present: &[StoredItem]) -> NewTools {
     let mut taken: BTreeMap<String, Value> = BTreeMap::new();
     for item in present.iter().filter(|item| item.kind == KIND) {
         taken.insert(item.key.clone(), serde_json::from_str(&item.value).unwrap_or_default());
@@ -85,12 +93,39 @@ pub fn new_tools(found: &[Discovered], present: &[StoredItem]) -> Result<NewTool
             continue;
         }
         let value = tool.item(&name);
-        taken.insert(name.clone(), value.clone());
-        let item = StoredItem { kind: KIND.to_owned(), key: name, value: value.to_string() };
-        validate(&item.kind, &item.key, &item.value)?;
+        let item = StoredItem { kind: KIND.to_owned(), key: name.clone(), value: value.to_string() };
+        if let Err(problem) = validate(&item.kind, &item.key, &item.value) {
+            new.refused.push((tool.server.clone(), tool.name.clone(), problem));
+            continue;
+        }
+        taken.insert(name, value);
         new.items.push(item);
     }
-    Ok(new)
+    new
+}
+
+/// How servers differ from what is configured of them, a line for each tool. Servers that did not say are left out, and so
+/// are tools that nobody has added.
+pub fn changes(asked: &[String], found: &[Discovered], present: &[StoredItem]) -> Vec<String> {
+    let tools = present.iter().filter(|item| item.kind == KIND);
+    let tools = tools.filter_map(|item| Some((&item.key, serde_json::from_str::<Value>(&item.value).ok()?)));
+    let change = |(key, item): (&String, Value)| {
+        let (server, name) = (item["server"].as_str()?, item["mcp-tool"].as_str()?);
+        if !asked.iter().any(|asked| asked == server) {
+            return None;
+        }
+        let Some(tool) = found.iter().find(|tool| tool.server == server && tool.name == name) else {
+            return Some(format!(
+                "{key}: the tool `{name}` is not found at the server {server} any more; `trellis tools remove {key}` takes it away"
+            ));
+        };
+        let live = tool.item(key);
+        let differs: Vec<_> =
+            ["arguments", "description", "effect"].into_iter().filter(|it| item[*it] != live[*it]).collect();
+        let what = differs.join(", ");
+        (!differs.is_empty()).then(|| format!("{key}: the server {server} says something else by now ({what}); `trellis tools discover {server} --add --only {name}` takes it over"))
+    };
+    tools.filter_map(change).collect()
 }
 
 /// The tool's own name, unless another tool has it. A tool that was added before keeps the name that it got.
@@ -119,6 +154,41 @@ mod tests {
     use super::*;
     use serde_json::json;
     use trellis_domain::config::ToolEffect;
+
+    #[test]
+    fn what_a_server_says_otherwise_by_now_is_named() {
+        let tool = |name: &str, arguments: Vec<Value>| Discovered {
+            server: "s".to_owned(),
+            name: name.to_owned(),
+            description: String::new(),
+            effect: ToolEffect::Read,
+            arguments,
+        };
+        let stored = |key: &str, value: Value| StoredItem {
+            kind: KIND.to_owned(),
+            key: key.to_owned(),
+            value: value.to_string(),
+        };
+        let (same, other, gone) = (tool("same", Vec::new()), tool("other", Vec::new()), tool("gone", Vec::new()));
+        let elsewhere = json!({ "type": "mcp-tool", "server": "t", "mcp-tool": "x" });
+        let present = [
+            stored("same", same.item("same")),
+            stored("mine", other.item("mine")),
+            stored("gone", gone.item("gone")),
+            stored("x", elsewhere),
+            stored("http", json!({ "type": "http" })),
+        ];
+        let found = [same, tool("other", vec![json!({ "name": "a" })]), tool("new", Vec::new())];
+        let told = changes(&["s".to_owned()], &found, &present);
+        assert_eq!(
+            told,
+            [
+                "mine: the server s says something else by now (arguments); `trellis tools discover s --add --only other` takes it over",
+                "gone: the tool `gone` is not found at the server s any more; `trellis tools remove gone` takes it away",
+            ]
+        );
+        assert!(changes(&[], &found, &present).is_empty());
+    }
 
     #[test]
     fn tools_keep_their_names_and_no_two_have_the_same() {

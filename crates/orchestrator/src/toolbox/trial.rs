@@ -3,7 +3,7 @@
 use super::ListedTool;
 use crate::perform::within;
 use crate::permits::Permit;
-use crate::ports::{ToolCall, ToolRunner, World};
+use crate::ports::{CallInput, ToolCall, ToolRunner, World};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ fn named<'s>(settings: &'s Settings, name: &str) -> Result<&'s Arc<ToolItem>, Tr
 pub async fn try_tool(tools: &dyn ToolRunner, world: &dyn World, trial: Trial<'_>) -> Result<TrialOutcome, TrialError> {
     let Trial { scope, settings, name, arguments, may_be_unsafe, limits } = trial;
     let tool = Arc::clone(named(&settings, name)?);
-    if let Some(reason) = ListedTool::of(&tool, &settings, tools).why_not {
+    if let Some(reason) = ListedTool::of(&scope.workspace, &tool, &settings, tools).why_not {
         return Err(TrialError::NotHere { name: name.to_owned(), reason });
     }
     if tool.effect == ToolEffect::Unsafe && !may_be_unsafe {
@@ -74,6 +74,7 @@ pub async fn try_tool(tools: &dyn ToolRunner, world: &dyn World, trial: Trial<'_
         max_reply_bytes: limits.max_reply_bytes,
         labels: None,
         permit: Permit::default(),
+        input: CallInput::Nobody,
     };
     let called = within(world, timeout, tools.call(call)).await;
     let ms = world.now().ms_since(began);

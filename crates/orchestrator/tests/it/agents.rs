@@ -19,7 +19,7 @@ pub(crate) async fn add_colleague(bench: &Bench, settings: &Value) {
     put(bench, "tool", "colleague", &tool).await;
 }
 
-async fn put(bench: &Bench, kind: &str, key: &str, value: &Value) {
+pub(crate) async fn put(bench: &Bench, kind: &str, key: &str, value: &Value) {
     let item = StoredItem { kind: kind.to_owned(), key: key.to_owned(), value: value.to_string() };
     bench.orchestrator.ports.config.put(&Workspace::default(), vec![item], Caller::program()).await.unwrap();
 }

@@ -8,15 +8,16 @@ use std::time::Duration;
 use trellis_domain::document::Document;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentStep};
-use trellis_domain::record::{Body, Name, Observed, Reading, Record};
+use trellis_domain::record::{Body, Name, Observed, REVISION, Reading, Record};
 use trellis_domain::request::earlier_fingerprint;
 use trellis_domain::run::RunState;
-use trellis_domain::{Hash, RequestId, Scope, SessionId, Timestamp};
-use trellis_orchestrator::RunService;
+use trellis_domain::{Caller, Hash, RequestId, Scope, SessionId, Timestamp, Workspace};
 use trellis_orchestrator::accept::{AcceptError, Question, UnknownNames};
 use trellis_orchestrator::contract::runs::{Bench, SCRIPT};
 use trellis_orchestrator::memory::scripted::{SILENT, ScriptedPrompter, ScriptedTools};
-use trellis_orchestrator::ports::{Commit, NewRecord, NewTurn, Outcome};
+use trellis_orchestrator::ports::{Commit, Disposition, NewRecord, NewTurn, OpenTurn, Outcome, TurnKey};
+use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
+use trellis_orchestrator::{Cancelling, Item, RunService};
 use trellis_patterns::react::IterationNames;
 
 async fn run(prompter: ScriptedPrompter, tools: ScriptedTools, limits: SomeLimits) -> (RunState, Vec<Arc<Record>>) {
@@ -249,10 +250,61 @@ async fn a_request_that_is_repeated_after_an_upgrade_is_the_same() {
 }
 
 async fn accepted_by_an_earlier_version(bench: &Bench, session: &SessionId, request: &AgentRequest) {
-    let body = serde_json::json!({
+    accepted_by_version(bench, session, request, 0).await;
+}
+
+/// Rules that are not known here are not guessed: nothing is done, and nothing is recorded.
+#[tokio::test]
+async fn a_run_of_a_newer_version_is_left_to_it() {
+    let bench = Bench::play(memory()).await;
+    let run = SessionId::new("newer").unwrap();
+    let request = AgentRequest { question: "why?".to_owned(), ..AgentRequest::default() };
+    accepted_by_version(&bench, &run, &request, REVISION + 1).await;
+    let journal = &bench.orchestrator.ports.journal;
+    let before = journal.load(&Workspace::default(), &run).await.unwrap().unwrap().version;
+    let key = TurnKey { scope: Scope::default(), run: run.clone(), session: run.clone(), name: Name::iteration(1) };
+    let error = bench.orchestrator.handle(&OpenTurn::new(key, None, true)).await.unwrap_err();
+    assert_eq!(error.disposition(), Disposition::Retry, "the process goes on with others");
+    let told = error.to_string();
+    assert!(told.contains("newer version of this program") && told.contains("`trellis run cancel newer`"), "{told}");
+    assert_eq!(journal.load(&Workspace::default(), &run).await.unwrap().unwrap().version, before);
+    assert!(bench.prompter.calls.all().is_empty());
+    let cancelled = bench.runs().cancel(&Workspace::default(), &run, &Caller::program()).await.unwrap();
+    assert_eq!(cancelled, Cancelling::Cancelled);
+}
+
+/// It keeps nobody else from being answered, and whoever asks for it is told at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn others_are_answered_beside_a_run_of_a_newer_version() {
+    let bench = Bench::play(memory()).await;
+    let run = SessionId::new("newer").unwrap();
+    let request =
+        AgentRequest { question: "why?".to_owned(), session_id: "newer".to_owned(), ..AgentRequest::default() };
+    accepted_by_version(&bench, &run, &request, REVISION + 1).await;
+    let refused = bench.try_request(1, request, SomeLimits::default()).await.unwrap_err();
+    assert!(matches!(refused, AcceptError::Newer(_)), "{refused}");
+    let workers = Workers::new(Arc::clone(&bench.orchestrator), WorkerOptions::default());
+    let failure = workers.failure();
+    let (stop, stopped) = tokio::sync::watch::channel(None);
+    let serving = tokio::spawn(async move { workers.run(stopped).await });
+    let other = bench
+        .request(2, AgentRequest { question: "how?".to_owned(), ..AgentRequest::default() }, SomeLimits::default())
+        .await;
+    let items = bench.follow(&other).await;
+    assert!(items.iter().any(|item| matches!(item, Item::Record(record) if matches!(record.body, Body::Ended(_)))));
+    assert_eq!(*failure.borrow(), None, "the process goes on");
+    stop.send_replace(Some(Stop::Drain));
+    serving.await.unwrap();
+}
+
+async fn accepted_by_version(bench: &Bench, session: &SessionId, request: &AgentRequest, revision: u32) {
+    let mut body = serde_json::json!({
         "event": "accepted", "question": request.question, "request": earlier_fingerprint(request), "group": null,
         "state": "", "collection": "default", "streaming": false,
     });
+    if revision > 0 {
+        body["revision"] = revision.into();
+    }
     let record = NewRecord {
         session: session.clone(),
         name: Name::session(),

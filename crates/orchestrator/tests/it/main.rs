@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test waits for what it tests")]
 
 mod agents;
+mod asked;
 mod budgets;
 mod callers;
 mod cancel;

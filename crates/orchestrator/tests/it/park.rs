@@ -32,7 +32,15 @@ fn ada() -> Caller {
 }
 
 pub(crate) fn answering(choice: &str) -> Answering {
-    Answering { question: None, choice: choice.to_owned(), reason: None, arguments: None, result: None, by: ada() }
+    Answering {
+        question: None,
+        choice: choice.to_owned(),
+        reason: None,
+        arguments: None,
+        result: None,
+        content: None,
+        by: ada(),
+    }
 }
 
 pub(crate) async fn decide(bench: &Bench, run: &RunId, answer: &Answering) -> Result<SessionId, DecideError> {

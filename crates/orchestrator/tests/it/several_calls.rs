@@ -118,7 +118,8 @@ async fn every_call_that_needs_approval_is_asked_for_before_any_is_made() {
         until_recorded(&bench, &run, &format!("park/{number}")).await;
         assert!(bench.tools.calls.all().is_empty(), "nothing is called before all is decided");
         let (choice, by) = (choice.to_owned(), by.clone());
-        let answer = Answering { question: None, choice, reason: None, arguments: None, result: None, by };
+        let answer =
+            Answering { question: None, choice, reason: None, arguments: None, result: None, content: None, by };
         bench.runs().decide(&Workspace::default(), &run, &answer).await.unwrap();
     }
     bench.follow(&run).await;

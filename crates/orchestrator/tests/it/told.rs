@@ -126,6 +126,32 @@ async fn all_agents_at_work_hear_it_and_those_that_begin_later() {
     assert_eq!(heard[..6], expected);
 }
 
+/// An agent with a task type of its own has that one's words, and still knows what was said before those above it began.
+#[tokio::test(flavor = "multi_thread")]
+async fn it_reaches_agents_of_another_task_type_far_below() {
+    let tools = Arc::new(Held::default());
+    let (bench, asked) = bench(&tools).await;
+    crate::agents::add_colleague(&bench, &json!({"task-type": "audit", "pattern": "react"})).await;
+    let task_type = json!({"name": "audit", "description": "checks", "framing": "Check twice."});
+    crate::agents::put(&bench, "agent-task-type", "audit", &task_type).await;
+    let scene = json!({"team": [[agent("a")], [{"agents": [agent("deep")], "answer": "b"}]]});
+    let run = bench.request(1, question(&scene, "supervisor"), SomeLimits::default()).await;
+    let serving = Serving::start(&bench, WorkerOptions::default());
+    tools.begun.notified().await;
+    tell(&bench, &run, MESSAGE).await.unwrap();
+    tools.go_on.notify_one();
+    tools.begun.notified().await;
+    tools.go_on.notify_one();
+    bench.follow(&run).await;
+    serving.stop(Stop::Drain).await;
+    Played::of(&bench, run).await.keeps_the_promises();
+    let asked = asked.lock().unwrap();
+    let own = format!("{{\"question\":{}", json!(agent("deep").to_string()));
+    let below: Vec<_> = asked.iter().filter(|(_, text)| text.starts_with(&own)).collect();
+    assert_eq!(below.len(), 2);
+    assert!(below.iter().all(|(_, text)| text.contains("Check twice.") && text.contains(MESSAGE)), "{below:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_survives_a_process_that_goes() {
     let tools = Arc::new(Held::default());

@@ -37,6 +37,7 @@ impl Describer for DebateActs {
             | Body::Routed(_)
             | Body::Observed(_)
             | Body::Intended(_)
+            | Body::InputRequired(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Told(_)

@@ -96,6 +96,13 @@ impl DescribedSession {
         self.intended.extend(about.map(|about| (about, intended.tool.clone())));
     }
 
+    /// A tool that asks for input has not done anything yet, so nothing is uncertain about its call.
+    pub(crate) fn ask_for_input(&mut self, name: &Name) {
+        if let Some((about, _)) = name.as_input() {
+            self.intended.remove(&about);
+        }
+    }
+
     pub(crate) fn observe(&mut self, name: &Name) {
         self.intended.remove(name);
     }
@@ -159,6 +166,7 @@ fn model(body: &Body) -> Option<&str> {
         | Body::FannedOut(_)
         | Body::Joined(_)
         | Body::Intended(_)
+        | Body::InputRequired(_)
         | Body::Parked(_)
         | Body::Settled(_)
         | Body::Told(_) => None,

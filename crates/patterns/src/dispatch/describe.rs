@@ -38,6 +38,7 @@ impl Describer for DispatchActs {
             Body::Accepted(_)
             | Body::Routed(_)
             | Body::Intended(_)
+            | Body::InputRequired(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Told(_)

@@ -165,14 +165,13 @@ fn routing(session: &Session, routed: &Routed, fan_out: &FannedOut, goal: &Goal,
         || (Arc::clone(&routed.framing), routed.termination.clone()),
         |own| (own.framing.as_str().into(), own.termination.clone()),
     );
-    // The schema has no field for the slice of context: it is appended to the framing, with what was said meanwhile.
-    let said = session.messages(0, u32::MAX).unwrap_or_default();
-    let more: Vec<_> = [goal.context.as_str(), &said].into_iter().filter(|part| !part.is_empty()).collect();
-    let framing = if more.is_empty() {
-        framing
+    // The schema has no field for the slice of context: it is appended to the framing.
+    let framing = with(&framing, &goal.context);
+    let messages = session.messages(0, u32::MAX).unwrap_or_default();
+    let (framing, told) = if session.counts_messages() {
+        (framing, with(&routed.told, &messages))
     } else {
-        let own = Some(&*framing).filter(|own| !own.is_empty());
-        own.into_iter().chain(more).collect::<Vec<_>>().join("\n\n").into()
+        (with(&framing, &messages), Arc::default())
     };
     let (task_type, pattern) = (task_type_of(routed, goal), &goal.pattern);
     let limits = router::limits_for(settings, task_type, pattern, Some(&accepted.limits), session.operator());
@@ -180,9 +179,19 @@ fn routing(session: &Session, routed: &Routed, fan_out: &FannedOut, goal: &Goal,
         task_type: task_type.clone(),
         pattern: pattern.clone(),
         framing,
+        told,
         termination,
         limits: fan_out.share.iter().fold(limits, |limits, share| limits.within(&share_of(session, pattern, share))),
         decisions: vec![inherited_task_type(session, task_type), chosen_pattern(session, fan_out, goal)],
+    }
+}
+
+/// Two texts, one below the other. Where there is only one, nothing is copied.
+fn with(text: &Arc<str>, more: &str) -> Arc<str> {
+    match (&**text, more) {
+        (_, "") => Arc::clone(text),
+        ("", more) => more.into(),
+        (text, more) => format!("{text}\n\n{more}").into(),
     }
 }
 

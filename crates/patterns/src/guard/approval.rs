@@ -34,6 +34,7 @@ fn question(session: &Session, turn: &Turn, call: Call) -> Order {
         options: [answer::APPROVE, answer::DENY].map(str::to_owned).to_vec(),
         expires: turn.now.plus_ms(call.item.asking.timeout_ms),
         otherwise: answer::DENY,
+        forms: Vec::new(),
     };
     question.into_order(session, turn, call)
 }

@@ -1,10 +1,13 @@
-//! Calls that are not simply made: somebody has to agree, or nobody knows whether they were made already. Every pattern
-//! orders calls as it likes; here they are held back.
+//! Calls that are not simply made: somebody has to agree, nobody knows whether they were made already, or their tool asks for
+//! something first. Every pattern orders calls as it likes; here they are held back.
 
 mod agents;
 mod approval;
 mod budgets;
+mod input;
 mod uncertain;
+
+pub use input::{given_input, may_ask};
 
 use crate::contract::{Effect, Order, Turn};
 use crate::session::Session;
@@ -13,6 +16,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use trellis_domain::config::{ToolItem, ToolKind};
 use trellis_domain::decision::DecisionKind;
+use trellis_domain::input::Form;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::Name;
 use trellis_domain::{Timestamp, ToolName};
@@ -93,7 +97,7 @@ fn held_back(session: &Session, turn: &Turn, call: Call, asker: Asker) -> Result
         Ok(call) if item.kind == ToolKind::Agent => {
             return Ok(agents::answered(session, &call)?.map_or(Held::OfAgent(call), Held::Effect));
         }
-        Ok(call) => uncertain::settled(session, turn, call, asker)?,
+        Ok(call) => uncertain::settled(session, turn, input::answered(session, turn, call)?, asker)?,
         Err(effect) => effect,
     };
     // Last: what somebody has said about a call counts whether there is a budget for it or not.
@@ -125,6 +129,7 @@ struct Question {
     /// A subagent does not wait longer than it is waited for.
     expires: Timestamp,
     otherwise: &'static str,
+    forms: Vec<Form>,
 }
 
 impl Question {
@@ -138,6 +143,7 @@ impl Question {
             turn: turn.name.clone(),
             tool: Some(call.tool),
             arguments: call.arguments,
+            forms: self.forms,
             who: call.item.asking.approvers.clone(),
             expires,
             otherwise: self.otherwise.to_owned(),

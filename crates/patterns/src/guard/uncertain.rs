@@ -25,18 +25,32 @@ pub(super) fn settled(session: &Session, turn: &Turn, call: Call, asker: Asker) 
     if !matters(session, &call.item) {
         return Ok(call.into_effect());
     }
-    let intent = |n: u32| Name::intent(&call.name, n);
+    let outcome = call.name.clone();
+    let intent = |n: u32| Name::intent(&outcome, n);
     let mut begun = session.intents(&call.name);
     if asker == Asker::SameHand && session.park_about(&intent(begun)).is_none() {
         begun = begun.saturating_sub(1);
     }
-    if begun == 0 {
+    // A call whose tool asked for input has done nothing yet: nothing is uncertain about it.
+    let known = session.last_input(&call.name).map_or(0, |input| input.intent);
+    let call = if known > 0 { as_retried(session, call, known) } else { call };
+    if begun <= known {
         return Ok(call.into_effect());
     }
     let intent = intent(begun);
     let Some(park) = session.park_about(&intent) else { return Err(question(session, turn, intent, begun, call)) };
     let Some(settled) = session.settled(park.number) else { return Err(Order::Close) };
     Ok(decided(settled, call))
+}
+
+/// The call with the arguments that somebody gave the last time it was made again.
+fn as_retried(session: &Session, call: Call, until: u32) -> Call {
+    let parks = (1..until).rev().find_map(|n| session.park_about(&Name::intent(&call.name, n)));
+    let retried = parks.and_then(|park| session.settled(park.number)?.arguments.clone());
+    match retried {
+        Some(arguments) => Call { arguments, ..call },
+        None => call,
+    }
 }
 
 fn decided(settled: &Settled, call: Call) -> Effect {
@@ -79,6 +93,7 @@ fn question(session: &Session, turn: &Turn, intent: Name, begun: u32, call: Call
         options: [answer::CONTINUE, answer::RETRY, answer::RESULT].map(str::to_owned).to_vec(),
         expires,
         otherwise,
+        forms: Vec::new(),
     };
     question.into_order(session, turn, call)
 }

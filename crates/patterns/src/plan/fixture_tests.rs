@@ -36,6 +36,7 @@ impl Planning {
             task_type: "general".into(),
             pattern: Plan::NAME.into(),
             framing: "Be brief.".into(),
+            told: std::sync::Arc::default(),
             termination: String::new(),
             limits: Limits::default().refined(&accepted.limits, &SomeLimits::default()),
             decisions: Vec::new(),

@@ -49,6 +49,7 @@ impl<'s> PlanState<'s> {
                 | Body::FannedOut(_)
                 | Body::Joined(_)
                 | Body::Intended(_)
+                | Body::InputRequired(_)
                 | Body::Parked(_)
                 | Body::Settled(_)
                 | Body::Told(_)

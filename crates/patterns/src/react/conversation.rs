@@ -29,12 +29,8 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
     let past = Past::before(session, n);
     let is_told = session.has(&Name::told(1));
     let told = |i: u32| is_told.then(|| messages_after(session, &past, i, n)).flatten();
-    let after = &|i: u32| match (after(i), told(i)) {
-        (Some(own), Some(told)) => Some(format!("{own}\n\n{told}")),
-        (own, told) => own.or(told),
-    };
     let progress = Progress::of(session, &past);
-    let fold = Fold::of(session, &past, after, &progress);
+    let fold = Fold::of(session, &past, after, &told, &progress);
     let functions = LazyCell::new(|| {
         let all: Vec<_> = session.settings().tools.values().cloned().collect();
         Functions::of(&all)
@@ -74,15 +70,13 @@ pub(crate) fn turns(session: &Session, n: u32, after: &dyn Fn(u32) -> Option<Str
             .collect();
         turns.push(ChatTurn::Assistant { parts: said });
         turns.extend(results);
-        if let Some(text) = after(i) {
-            add_words(&mut turns, &text);
-        }
+        after(i).into_iter().chain(told(i)).for_each(|words| add_words(&mut turns, &words));
     }
     turns
 }
 
 /// What a person said after iteration `i`: whatever the next one was the first to hear. Before the first iteration, `i` is 0.
-fn messages_after(session: &Session, past: &Past<'_>, i: u32, n: u32) -> Option<String> {
+pub(super) fn messages_after(session: &Session, past: &Past<'_>, i: u32, n: u32) -> Option<String> {
     let heard = |i: u32| past.get(i).map_or(0, |(replied, _)| replied.heard);
     let until = if i + 1 == n { u32::MAX } else { heard(i + 1) };
     session.messages(heard(i), until)

@@ -52,6 +52,7 @@ impl Describer for Iterations {
             | Body::FannedOut(_)
             | Body::Joined(_)
             | Body::Intended(_)
+            | Body::InputRequired(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Told(_)

@@ -3,6 +3,7 @@
 //! It follows from the records alone. What was shown once stays as it is until there is too much again; then half of the
 //! room is made free at once, so that providers can reuse what they have computed for the steps that follow.
 
+use super::conversation::messages_after;
 use super::done;
 use super::iterations::{Done, Past};
 use super::names::reply_of;
@@ -34,7 +35,9 @@ pub(super) struct Fold {
     pub(super) shown: usize,
     /// How many bytes all of it may have.
     room: usize,
-    /// How many it has.
+    /// How many what people said has: it is shown whole, whatever becomes of the steps.
+    told: usize,
+    /// How many the steps have.
     taken: usize,
     steps: Vec<Step>,
 }
@@ -59,11 +62,16 @@ impl Fold {
         session: &Session,
         past: &Past<'_>,
         after: &dyn Fn(u32) -> Option<String>,
+        told: &dyn Fn(u32) -> Option<String>,
         progress: &Progress<'_>,
     ) -> Self {
         let Room { bytes: room, each: shown, .. } = session.room();
-        let mut fold = Self { listed: 0, excerpted: 0, shown: shown.min(room / 4), room, taken: 0, steps: Vec::new() };
+        let (shown, steps) = (shown.min(room / 4), Vec::new());
+        let counts = session.counts_messages();
+        let told = |i| told(i).filter(|_| counts).map_or(0, |message| message.len());
+        let mut fold = Self { listed: 0, excerpted: 0, shown, room, told: told(0), taken: 0, steps };
         for (i, replied, done) in past.iter() {
+            fold.told += told(i);
             match replied {
                 Some(replied) if replied.was_too_long() => fold.narrow(),
                 Some(_) if let Some(note) = progress.note(session, i) => {
@@ -87,7 +95,7 @@ impl Fold {
         for i in (1..=self.listed).rev() {
             let line = line(session, i);
             bytes += line.len();
-            if bytes > self.room / 8 {
+            if bytes > self.room_for_steps() / 8 {
                 break;
             }
             lines.push(line);
@@ -101,35 +109,40 @@ impl Fold {
     fn add(&mut self, step: Step) {
         self.taken += step.size(usize::MAX, self.shown);
         self.steps.push(step);
-        if self.taken > self.room {
+        if self.taken > self.room_for_steps() {
             self.make_room();
         }
     }
 
+    fn room_for_steps(&self) -> usize {
+        self.room.saturating_sub(self.told)
+    }
+
     /// The model found what was shown too long.
     fn narrow(&mut self) {
-        self.room = self.taken * 2 / 3;
-        self.shown = self.shown.min(self.room / 4);
+        self.room = self.told + self.taken * 2 / 3;
+        self.shown = self.shown.min(self.room_for_steps() / 4);
         self.steps.push(Step::default());
         self.make_room();
     }
 
     fn make_room(&mut self) {
+        let room = self.room_for_steps();
         let whole = |fold: &Self, i: u32| fold.step(i).size(usize::MAX, fold.shown);
         let excerpt = |fold: &Self, i: u32| fold.step(i).size(EXCERPT, EXCERPT.min(fold.shown));
         let newest = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
         self.taken = (self.listed + 1..=newest)
             .map(|i| if i <= self.excerpted { excerpt(self, i) } else { whole(self, i) })
             .sum();
-        while self.taken > self.room / 2 && self.excerpted + 1 < newest {
+        while self.taken > room / 2 && self.excerpted + 1 < newest {
             self.excerpted += 1;
             self.taken -= whole(self, self.excerpted) - excerpt(self, self.excerpted);
         }
-        while self.taken > self.room / 2 && self.listed < self.excerpted {
+        while self.taken > room / 2 && self.listed < self.excerpted {
             self.listed += 1;
             self.taken -= excerpt(self, self.listed);
         }
-        if self.taken > self.room && self.excerpted < newest {
+        if self.taken > room && self.excerpted < newest {
             self.excerpted = newest;
             self.taken -= whole(self, newest) - excerpt(self, newest);
         }
@@ -149,7 +162,8 @@ fn step(i: u32, replied: &Replied, done: &[Done<'_>], after: &dyn Fn(u32) -> Opt
 /// Whether less can be shown in iteration `n`.
 pub(super) fn can_be_shortened(session: &Session, n: u32) -> bool {
     let past = Past::before(session, n);
-    Fold::of(session, &past, &|_| None, &Progress::of(session, &past)).taken > LEAST
+    let told = |i| messages_after(session, &past, i, n);
+    Fold::of(session, &past, &|_| None, &told, &Progress::of(session, &past)).taken > LEAST
 }
 
 /// So many of the iterations before `n` brought nothing but that the prompt was too long.

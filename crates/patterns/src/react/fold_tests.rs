@@ -3,10 +3,11 @@ use crate::contract::{Order, Pattern as _, Turn};
 use crate::fixture::{Fixture, question, settings, turn};
 use crate::react::IterationNames as _;
 use crate::react::React;
+use trellis_domain::Caller;
 use trellis_domain::limits::{OperatorLimits, SomeLimits};
 use trellis_domain::parts::ChatTurn;
-use trellis_domain::record::Accepted;
-use trellis_domain::record::Name;
+use trellis_domain::record::{Accepted, Body, Name};
+use trellis_domain::told::Told;
 
 const CONVERSATION: [(&str, &str, &str); 2] = [
     ("tool", "search", r#"{"name": "search", "description": "finds", "type": "text-completion"}"#),
@@ -33,6 +34,16 @@ fn bytes(turns: &[ChatTurn]) -> usize {
 /// Plays iterations in which a tool brings so many bytes; a model that reads at most so many refuses longer ones.
 /// Gives what was shown each time.
 fn played(iterations: u32, observation: usize, most: usize) -> (Fixture, Vec<Vec<ChatTurn>>, u32) {
+    played_and_told(iterations, observation, most, &[])
+}
+
+/// The same, with messages of so many bytes before some iterations.
+fn played_and_told(
+    iterations: u32,
+    observation: usize,
+    most: usize,
+    told: &[(u32, usize)],
+) -> (Fixture, Vec<Vec<ChatTurn>>, u32) {
     let limits = SomeLimits { max_iterations: Some(iterations), ..SomeLimits::default() };
     let operator = OperatorLimits { maximum: limits.clone(), ..OperatorLimits::default() };
     let question = Accepted { limits, ..question("why?") };
@@ -41,6 +52,11 @@ fn played(iterations: u32, observation: usize, most: usize) -> (Fixture, Vec<Vec
     for n in 1.. {
         if n - refused > iterations {
             break;
+        }
+        for (_, bytes) in told.iter().filter(|(before, _)| *before == n) {
+            let told = Told { text: "m".repeat(*bytes).into(), by: Caller::program() };
+            let number = fixture.session.told_count() + 1;
+            fixture.record(Name::told(number), Body::Told(told));
         }
         let orders = decided(&fixture, n);
         let turns = asked(&fixture, n);
@@ -111,4 +127,27 @@ fn iterations_that_only_found_out_the_length_do_not_count() {
     let (fixture, _, refused) = played(8, 10_000, 30_000);
     let ends = |n: u32| matches!(decided(&fixture, n).as_slice(), [Order::End(_)]);
     assert!(refused > 0 && ends(9 + refused));
+}
+
+/// Messages stay whole; the steps have what they leave.
+#[test]
+fn what_people_say_is_shown_whole_and_counted() {
+    let told = [(1, 9_000), (20, 9_000), (21, 500)];
+    let (_, shown, refused) = played_and_told(100, 500, 30_000, &told);
+    assert!((1..=3).contains(&refused), "{refused} refusals");
+    for (at, turns) in shown.iter().enumerate() {
+        let expected: usize =
+            told.iter().filter(|(before, _)| *before as usize <= at + 1).map(|(_, bytes)| bytes).sum();
+        assert!(said_by_people(turns) >= expected, "prompt {at}");
+    }
+    let changes = shown.windows(2).filter(|two| two[1].get(..two[0].len()) != Some(&two[0][..])).count();
+    assert!((1..=30).contains(&changes), "{changes} of 100 prompts begin anew");
+}
+
+fn said_by_people(turns: &[ChatTurn]) -> usize {
+    let messages = |turn: &ChatTurn| match turn {
+        ChatTurn::User { text } | ChatTurn::ToolResult { text, .. } => text.text().matches('m').count(),
+        ChatTurn::Assistant { .. } => 0,
+    };
+    turns.iter().map(messages).sum()
 }

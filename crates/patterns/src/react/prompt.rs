@@ -34,7 +34,8 @@ pub(crate) fn as_conversation(
     after: &dyn Fn(u32) -> Option<String>,
 ) -> (Map<String, Value>, Vec<Arc<ToolItem>>, Vec<ChatTurn>) {
     if !is_conversation(session, prompt) {
-        let room = if overflows(session, n) > 0 { session.room().narrowed() } else { session.room() };
+        let room = session.room_beside_messages();
+        let room = if overflows(session, n) > 0 { room.narrowed() } else { room };
         let (variables, tools) = variables(session, n, room);
         return (variables, tools, Vec::new());
     }

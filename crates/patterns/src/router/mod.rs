@@ -158,6 +158,7 @@ fn route<E>(
     };
     Ok(Routed {
         framing,
+        told: std::sync::Arc::default(),
         termination: item.map(|item| item.termination.clone()).unwrap_or_default(),
         limits: limits_for(settings, &task_type, &pattern, wishes.limits, operator),
         decisions: vec![by_task_type, by_pattern],

@@ -16,6 +16,7 @@ const CHOICES: &[(&str, &str, DecisionKind)] = &[
     (tg::class::PATTERN_DECISION, tg::TASK_TYPE, DecisionKind::TaskType),
     (tg::class::ANALYSIS, tg::ACTION, DecisionKind::Tool),
     (trellis::class::PARKED_ANSWER, trellis::ACT, DecisionKind::Approval),
+    (trellis::class::PARKED_ANSWER, trellis::ACT, DecisionKind::ToolInput),
 ];
 
 pub(super) fn faults(graph: &QuadIndex<'_>) -> Vec<Fault> {

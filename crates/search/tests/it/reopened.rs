@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use trellis_domain::{Collection, Workspace};
 use trellis_orchestrator::contract::search::{document, found, put, with_vectors};
 use trellis_orchestrator::ports::{Search, SearchError, SearchQuery};
-use trellis_search::EmbeddedSearch;
+use trellis_search::{EmbeddedSearch, check};
 
 /// The folder of the only collection.
 fn collection_folder(root: &Path) -> PathBuf {
@@ -78,6 +78,36 @@ async fn damage_is_named_and_other_collections_work() {
     let other = Collection::new("other").unwrap();
     search.put(&ws, &other, vec![document("d", &["text"])]).await.unwrap();
     assert_eq!(search.find(&ws, &other, query).await.unwrap().passages.len(), 1);
+}
+
+/// A file that is made anew would say that nothing is like anything.
+#[tokio::test]
+async fn vectors_that_are_gone_are_named_and_not_made_anew() {
+    for size in [None, Some(0), Some(7)] {
+        let folder = TempDir::new().unwrap();
+        let (ws, collection) = (Workspace::default(), Collection::default());
+        let first = with_vectors(document("d", &["some", "words"]), "m", &[&[1.0, 0.0], &[0.0, 1.0]]);
+        put(&EmbeddedSearch::new(folder.path()), vec![first]).await;
+        let checked = check(folder.path());
+        assert_eq!((checked.collections, checked.faults.len()), (1, 0), "{checked:?}");
+        let inside = fs::read_dir(collection_folder(folder.path())).unwrap().map(|entry| entry.unwrap().path());
+        let is_vectors =
+            |path: &PathBuf| path.extension().is_none() && path.display().to_string().contains("/vectors-");
+        let vectors = inside.filter(is_vectors).collect::<Vec<_>>();
+        match size {
+            None => fs::remove_file(&vectors[0]).unwrap(),
+            Some(size) => fs::OpenOptions::new().write(true).open(&vectors[0]).unwrap().set_len(size).unwrap(),
+        }
+        let name = vectors[0].display().to_string();
+        let checked = check(folder.path());
+        assert!(matches!(checked.faults.as_slice(), [only] if only.contains(&name)), "{checked:?}");
+        let search = EmbeddedSearch::new(folder.path());
+        let more = with_vectors(document("e", &["more"]), "m", &[&[1.0, 0.0]]);
+        let refused = search.put(&ws, &collection, vec![more]).await.unwrap_err().to_string();
+        assert!(refused.contains(&name) && refused.contains("trellis doctor"), "{refused}");
+        assert_eq!(fs::metadata(&vectors[0]).ok().map(|file| file.len()), size, "it is left as it is");
+        put(&search, vec![document("f", &["without vectors"])]).await;
+    }
 }
 
 #[tokio::test]

@@ -12,13 +12,11 @@ mod lazy;
 mod newer;
 mod projections;
 mod questions;
-mod timeout;
 
 pub use checking::CheckedView;
 
 use crate::journal::EmbeddedJournal;
 use crate::knowledge::EmbeddedKnowledge;
-use crate::queries::{Asker, Attended, Program, Queries, QuerySettings};
 use crate::view::{Bounds, Cancellation, Job, NoOverlay, Overlay, QueryError, Unanswered, View, ViewError};
 use lazy::LazyView;
 use parking_lot::Mutex;
@@ -27,12 +25,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use timeout::{LOOKS, SCANS, within_timeout};
-use trellis_domain::rdf::{Quad, Term};
+use trellis_domain::rdf::Quad;
 use trellis_domain::{RunId, SessionId, Workspace};
 use trellis_orchestrator::ports::{Answer, Asking, BoxFuture, Found, Graph, GraphError, QuadPattern, QueryLimits};
+use trellis_orchestrator::reach::Reach;
 use trellis_provenance::iri;
-use trellis_provenance::vocabulary::{tg, trellis};
+use trellis_queries::timeout::{LOOKS, SCANS, within_timeout};
+use trellis_queries::{Asker, Attended, Program, Queries, QuerySettings};
 
 /// How long a look for quads may take.
 const LOOKING: Duration = Duration::from_secs(30);
@@ -133,8 +132,8 @@ impl EmbeddedGraph {
 
     /// What the view says, in the words of the port. A damaged one is derived anew.
     fn failed(&self, error: QueryError) -> GraphError {
-        if let QueryError::View(error) = &error
-            && error.is_damage()
+        if let QueryError::Index(error) = &error
+            && error.is_damage
         {
             self.derive_anew(error);
         }
@@ -146,33 +145,6 @@ impl EmbeddedGraph {
         match self.forget() {
             Ok(()) => self.journal.shared.finished.notify_one(),
             Err(error) => tracing::error!(%error, "the damaged graph view cannot be removed"),
-        }
-    }
-}
-
-/// Where the quads of a pattern can be.
-enum Reach {
-    /// In the run of this node.
-    Node(String),
-    /// Where questions are accepted.
-    Questions,
-    Anywhere,
-}
-
-impl Reach {
-    /// Statements about a node are made by its own run only. So are those that point at one, but for the links
-    /// between the questions of a conversation.
-    fn of(pattern: &QuadPattern) -> Self {
-        let node = |term: &Option<Term>| {
-            let iri = term.as_ref().and_then(Term::as_iri)?;
-            iri::session_of(iri).map(|_| iri.to_owned())
-        };
-        let property = pattern.p.as_ref().and_then(Term::as_iri);
-        match (node(&pattern.s), node(&pattern.o), property) {
-            (Some(subject), _, _) => Self::Node(subject),
-            (None, Some(object), Some(property)) if property != trellis::EARLIER_QUESTION => Self::Node(object),
-            (None, None, Some(tg::QUERY)) if pattern.s.is_none() && pattern.o.is_none() => Self::Questions,
-            (None, _, _) => Self::Anywhere,
         }
     }
 }

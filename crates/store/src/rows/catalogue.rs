@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trellis_domain::table::TableLayout;
 use trellis_domain::{Collection, Workspace};
-use trellis_orchestrator::ports::{JournalError, TablePlace};
+use trellis_orchestrator::ports::{JournalError, LoadedBy, TablePlace};
 
 const TABLE: u8 = b't';
 const REMOVED: u8 = b'r';
@@ -24,9 +24,16 @@ pub(super) struct Entry {
     /// Those that were loaded last are last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) unfinished: Vec<String>,
+    /// Who loaded rows, the last one last. Older entries do not say.
+    #[serde(default = "unrecorded")]
+    pub(super) loaded_by: Vec<LoadedBy>,
     /// How many values have vectors, by model; the models have numbers here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) vectors: BTreeMap<String, u64>,
+}
+
+fn unrecorded() -> Vec<LoadedBy> {
+    vec![LoadedBy::UNRECORDED]
 }
 
 impl Entry {
@@ -120,4 +127,17 @@ fn take(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     let (name, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
     Some((str::from_utf8(name).ok()?, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_loaded_an_older_table_is_not_recorded() {
+        let layout = serde_json::to_value(TableLayout::default()).unwrap();
+        let old = serde_json::json!({"id": 1, "layout": layout, "rows": 2});
+        let entry: Entry = serde_json::from_value(old).unwrap();
+        assert_eq!(entry.loaded_by, [LoadedBy::UNRECORDED]);
+    }
 }

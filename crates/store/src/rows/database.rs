@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 use trellis_domain::table::{Row, RowKey, TableSchema, index_value};
-use trellis_domain::{Collection, Workspace};
+use trellis_domain::{Caller, Collection, Workspace};
 use trellis_orchestrator::ports::{JournalError, LoadedTable, PutRows, TablePlace, TablesError};
-use trellis_orchestrator::tables::{MOST_TABLES, check_layout, check_rows, note_unfinished, sorted};
+use trellis_orchestrator::tables::{MOST_TABLES, check_layout, check_rows, note_loader, note_unfinished, sorted};
 
 const MB: u64 = 1 << 20;
 /// The only version there is.
@@ -45,6 +45,12 @@ fn write_failed(error: fjall::Error) -> JournalError {
     JournalError::Write(format!("tables: {error}; free some space or check the folder's permissions"))
 }
 
+/// The engine makes its log before it notes its version.
+fn has_log(path: &Path) -> bool {
+    let files = std::fs::read_dir(path).into_iter().flatten().flatten();
+    files.map(|file| file.path()).any(|file| file.extension().is_some_and(|kind| kind == "jnl"))
+}
+
 pub(super) fn row_key(id: u64, key: &RowKey) -> Vec<u8> {
     [&id.to_be_bytes()[..], key.as_bytes()].concat()
 }
@@ -61,6 +67,10 @@ impl Database {
     /// Opens what is there, or begins. What was being removed is removed.
     pub(super) fn open(path: &Path) -> Result<Self, JournalError> {
         let failed = |error: fjall::Error| JournalError::Read(error.to_string());
+        // The engine would begin a new one in its place, and what only the old one has would be gone without a word.
+        if path.join("version").exists() && !has_log(path) {
+            return Err(JournalError::Damaged("the engine's log, a file that ends in .jnl, is missing".to_owned()));
+        }
         let engine = Engine::builder(path).cache_size(16 * MB).max_journaling_size(128 * MB).worker_threads(1);
         let engine = engine.open().map_err(failed)?;
         let table = |name: &str, buffer: u64| {
@@ -162,8 +172,8 @@ impl Database {
         let next = next.map(|bytes| (*bytes).try_into().map(u64::from_be_bytes)).transpose();
         let id = next.map_err(|_| damaged("the number of the next"))?.unwrap_or(1);
         batch.insert(&self.catalogue, NEXT, (id + 1).to_be_bytes());
-        let (unfinished, vectors) = Default::default();
-        Ok(Entry { id, layout: schema.layout(), rows: 0, unfinished, vectors })
+        let (unfinished, vectors, loaded_by) = Default::default();
+        Ok(Entry { id, layout: schema.layout(), rows: 0, unfinished, loaded_by, vectors })
     }
 
     fn put_row(
@@ -217,6 +227,18 @@ impl Database {
         Ok(self.persist()?)
     }
 
+    pub(super) fn note_loader(&self, place: &TablePlace, caller: &Caller) -> Result<(), TablesError> {
+        let _alone = self.alone();
+        if let Some(mut entry) = catalogue::entry(self, &self.read(), place)?
+            && note_loader(&mut entry.loaded_by, caller)
+        {
+            let mut batch = self.batch();
+            batch.insert(&self.catalogue, catalogue::key(place), entry.to_bytes());
+            commit(batch)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn tables(&self, workspace: &Workspace) -> Result<Vec<LoadedTable>, TablesError> {
         let entries = catalogue::entries(self, &self.read(), &catalogue::of_workspace(workspace))?;
         let mut listed: Vec<_> = entries
@@ -226,6 +248,7 @@ impl Database {
                 table: place.table,
                 rows: entry.rows,
                 unfinished: sorted(entry.unfinished),
+                loaded_by: entry.loaded_by,
             })
             .collect();
         listed.sort_by(|one, other| (&one.collection, &one.table).cmp(&(&other.collection, &other.table)));

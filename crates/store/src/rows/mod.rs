@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::table::{Row, TableSchema};
-use trellis_domain::{Collection, Workspace};
+use trellis_domain::{Caller, Collection, Workspace};
 use trellis_orchestrator::documents::Gate;
 use trellis_orchestrator::ports::{
     FoundRows, JournalError, LoadedTable, NearValues, PutRows, RowQuery, TablePlace, Tables, TablesError, TablesFuture,
@@ -146,6 +146,13 @@ impl Tables for EmbeddedTables {
         let (owned, source) = (place.clone(), source.to_owned());
         let finish = move |tables: &Self| tables.open()?.finish(&owned, &source);
         Box::pin(self.work(&self.0.writers, &place.workspace, finish))
+    }
+
+    fn note_loader<'a>(&'a self, place: &'a TablePlace, caller: &'a Caller) -> TablesFuture<'a, ()> {
+        let (owned, caller) = (place.clone(), caller.clone());
+        let note =
+            move |tables: &Self| tables.existing()?.map_or(Ok(()), |database| database.note_loader(&owned, &caller));
+        Box::pin(self.work(&self.0.writers, &place.workspace, note))
     }
 
     fn find<'a>(&'a self, place: &'a TablePlace, query: RowQuery) -> TablesFuture<'a, FoundRows> {

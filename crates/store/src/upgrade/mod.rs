@@ -6,7 +6,7 @@ pub(crate) use chain::MARK_FILE;
 
 use crate::folder::{Folder, OpenError};
 use crate::head::{Head, HeadFile};
-use crate::key::Key;
+use crate::key;
 use crate::keys::{self, prefix};
 use crate::log::{self, GROUP, Leaf, LeafKind};
 use crate::request::LibraryTable;
@@ -31,7 +31,7 @@ pub(crate) fn log_from_chain(folder: &mut Folder, tables: &Tables) -> Result<(),
             folder.damaged(error.to_string(), None)
         }
     })?;
-    let write = || HeadFile::create(folder.path(), head).and_then(|_| Key::create(folder.path()));
+    let write = || HeadFile::create(folder.path(), head).and_then(|_| key::create(folder.path()));
     write().map_err(|error| folder.unusable(error))?;
     folder.set_format()?;
     // Whoever finds it does not need it any more.

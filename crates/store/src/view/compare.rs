@@ -32,6 +32,12 @@ impl Sum {
         self.rows += 1;
         self.hash = self.hash.wrapping_add(xxh3_128(row));
     }
+
+    /// Takes a row away that was added.
+    pub(super) fn remove(&mut self, row: &[u8]) {
+        self.rows = self.rows.saturating_sub(1);
+        self.hash = self.hash.wrapping_sub(xxh3_128(row));
+    }
 }
 
 /// A quad that is no session's own.

@@ -9,31 +9,14 @@
 //! one, or of one that was put back to an earlier state, is noticed.
 
 mod additions;
-pub mod answer;
 mod asserted;
-mod attendant;
 mod compare;
-mod convert;
 mod cursor;
-mod dataset;
-mod evaluate;
 mod matching;
-mod merge;
-mod order;
-mod overlay;
-mod query;
 mod reader;
 mod recent_terms;
-mod remote;
-mod session;
-mod size;
-mod source;
 mod sources;
-mod survey;
-mod term_id;
 mod trees;
-mod wire;
-mod worker;
 
 #[cfg(test)]
 mod evaluate_tests;
@@ -53,17 +36,12 @@ mod term_id_tests;
 mod view_tests;
 
 pub use cursor::Cursor;
-pub use overlay::{NoOverlay, Overlay};
-pub use query::{Bounds, CancelOnDrop, Cancellation, QueryError};
-pub use term_id::TermId;
-pub use worker::work;
+pub use trellis_queries::{Bounds, CancelOnDrop, Cancellation, NoOverlay, Overlay, QueryError, TermId, answer, work};
 
 pub(crate) use asserted::Asserted;
-pub(crate) use attendant::Unanswered;
 pub(crate) use compare::Comparison;
-pub(crate) use size::Size;
 pub(crate) use sources::LoadedReaders;
-pub(crate) use worker::Job;
+pub(crate) use trellis_queries::{Job, Size, Unanswered};
 
 use crate::engine_fault::EngineFault;
 use additions::Additions;
@@ -77,7 +55,10 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use term_id::WorkspaceId;
 use trees::Trees;
 use trellis_domain::rdf::Quad;
-use trellis_orchestrator::ports::JournalError;
+use trellis_orchestrator::ports::{GraphError, JournalError};
+use trellis_queries::{IndexFault, merge, order, overlay, query, source, term_id};
+#[cfg(test)]
+use trellis_queries::{convert, evaluate};
 
 const RECENT_TERMS: usize = 8_192;
 
@@ -117,6 +98,18 @@ impl ViewError {
     /// The same, where it concerns loaded knowledge.
     pub(crate) fn of_loaded(self) -> JournalError {
         sources::loaded_failed(self)
+    }
+}
+
+impl From<ViewError> for QueryError {
+    fn from(error: ViewError) -> Self {
+        IndexFault { is_damage: error.is_damage(), reason: error.to_string() }.into()
+    }
+}
+
+impl From<ViewError> for GraphError {
+    fn from(error: ViewError) -> Self {
+        Self::Index(error.to_string())
     }
 }
 

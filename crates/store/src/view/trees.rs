@@ -12,6 +12,7 @@
 //! it; it goes with the last of them, and after a crash with the next open.
 
 use super::ViewError;
+use super::order::KEY_BYTES;
 use crate::engine_log::sync_folder;
 use crate::tables::catching_panics;
 use crate::tree_files;
@@ -392,6 +393,14 @@ pub(super) struct Snapshot {
 impl Snapshot {
     pub(super) fn quads_from(&self, start: &[u8]) -> Keys {
         self.trees.both.quads.range(start.., self.at, None)
+    }
+
+    /// Those that begin so. Unlike an open end, this does not look behind the last of them, where thousands may be that
+    /// were just removed.
+    pub(super) fn quads_within(&self, prefix: &[u8]) -> Keys {
+        let mut end = prefix.to_vec();
+        end.resize(KEY_BYTES, 0xff);
+        self.trees.both.quads.range(prefix.to_vec()..=end, self.at, None)
     }
 
     pub(super) fn all_quads(&self) -> Keys {

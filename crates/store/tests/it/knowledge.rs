@@ -45,7 +45,7 @@ fn quad_of(s: usize, p: usize, o: &str, g: Option<usize>) -> Quad {
 fn however_it_is_loaded_it_answers_like_a_set() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut runner = TestRunner::new(Config { cases: 10, ..Config::default() });
-    let checked = runner.run(&(any_batches(), any::<u8>()), |(batches, closes)| {
+    let checked = runner.run(&(any_batches(), any::<u8>(), any::<u8>()), |(batches, closes, removes)| {
         runtime.block_on(async {
             let folder = TempDir::new().unwrap();
             let mut store = open(folder.path()).unwrap();
@@ -56,6 +56,13 @@ fn however_it_is_loaded_it_answers_like_a_set() {
                 set.extend(quads.iter().cloned());
                 let added = store.knowledge.add(&place(name), "source", quads).await.unwrap();
                 prop_assert_eq!(added.new, (set.len() - before) as u64);
+                if removes & (1 << n) > 0 {
+                    let graph = "urn:g1".to_owned();
+                    let before = set.len();
+                    set.retain(|quad| quad.g.as_ref() != Some(&graph));
+                    let removed = store.knowledge.remove_graphs(&place(name), "other", &[graph]).await.unwrap();
+                    prop_assert_eq!(removed, (before - set.len()) as u64);
+                }
                 if closes & (1 << n) > 0 {
                     store.knowledge.finish(&place(name), "source").await.unwrap();
                     drop(store);
@@ -201,4 +208,29 @@ async fn what_another_version_left_is_refused() {
     let asked = store.graph.matching(&Workspace::default(), &QuadPattern::default(), 1).await;
     assert!(asked.is_err(), "nobody says that there is nothing");
     assert!(folder.path().join("knowledge/2").exists());
+}
+
+/// A term stays as long as anything uses it, and comes back with what uses it again.
+#[tokio::test]
+async fn terms_go_with_the_last_graph_that_uses_them() {
+    let folder = TempDir::new().unwrap();
+    let store = open(folder.path()).unwrap();
+    let said = |text: &str, graph: usize| quad(1, 1, text, Some(graph));
+    let both = vec![said("shared", 1), said("alone", 1), said("shared", 2)];
+    store.knowledge.add(&place("one"), "d", both).await.unwrap();
+    store.knowledge.finish(&place("one"), "d").await.unwrap();
+    let graphs = ["urn:g1".to_owned()];
+    assert_eq!(store.knowledge.remove_graphs(&place("one"), "d", &graphs).await.unwrap(), 2);
+    assert_eq!(all(&store, "one").await, BTreeSet::from([said("shared", 2)]));
+    drop(store);
+    let store = open(folder.path()).unwrap();
+    let checked = store.check_knowledge();
+    assert_eq!((checked.quads, checked.faults), (1, Vec::new()));
+    // They are written again if they are said again.
+    store.knowledge.add(&place("one"), "d", vec![said("alone", 3)]).await.unwrap();
+    store.knowledge.finish(&place("one"), "d").await.unwrap();
+    drop(store);
+    let store = open(folder.path()).unwrap();
+    assert_eq!(all(&store, "one").await, BTreeSet::from([said("shared", 2), said("alone", 3)]));
+    assert_eq!(store.check_knowledge().faults, Vec::<String>::new());
 }

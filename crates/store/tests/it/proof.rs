@@ -247,6 +247,7 @@ async fn an_erased_text_is_gone_from_every_file_and_everything_still_verifies() 
         let erased = store.journal.erase(wish.clone()).await.unwrap();
         assert!(erased.texts >= 1 && erased.entry.is_some(), "{erased:?}");
         assert_eq!(store.journal.erase(wish).await.unwrap().texts, 0, "it is gone already");
+        assert_eq!(store.log.erasures().await.unwrap(), 1, "whoever has looked before looks again");
         store.graph.renew(&Workspace::default(), &run).unwrap();
         store.shed().unwrap();
     }

@@ -62,6 +62,7 @@ async fn call(http: &Http, item: Value, arguments: Value) -> Result<String, Stri
         max_reply_bytes: 1 << 20,
         labels: None,
         permit: trellis_orchestrator::permits::Permit::default(),
+        input: trellis_orchestrator::ports::CallInput::Nobody,
     };
     http.call(&call).await.map(|output| output.text).map_err(|error| error.reason)
 }

@@ -1,20 +1,22 @@
 //! A server that is spoken to: how the conversation begins, and what went wrong.
 
 use super::discovered::discovered;
+use super::input::AskedInResults;
 use super::program::Running;
 use super::servers::{Program, Transport};
 use super::web::{Address, Bounded, MOST_BYTES, Trouble};
 use crate::http::{Reach, cause, guarded_client};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientConfig, ClientRequest, Implementation, PaginatedRequestParams,
-    PingRequest, ProtocolVersion,
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ClientRequest, ElicitationCapability,
+    FormElicitationCapability, Implementation, PaginatedRequestParams, PingRequest, ProtocolVersion,
 };
-use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, NotificationContext, RunningService, ServiceError};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
 };
-use rmcp::{ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
+use rmcp::{ClientHandler, ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// So much of a reason is told.
@@ -22,12 +24,31 @@ const TOLD: usize = 1_000;
 const ENDED: &str = "it ended before it answered";
 const NOT_A_LIST: &str =
     "it does not list its tools as the protocol says; a tool whose `inputSchema` is no object is enough";
+const NO_ANSWER: &str = "it does not answer as the protocol says; a form with a field that is no text, number, choice or truth value is enough";
 const MOST_TOOLS: usize = 10_000;
 const MOST_PAGES: usize = 1_000;
 
+/// What a server is told of us, and what it tells without being asked.
+#[derive(Debug)]
+struct Client {
+    config: ClientConfig,
+    /// It has said that its list of tools is another one now.
+    list_changed: AtomicBool,
+}
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        self.config.clone()
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.list_changed.store(true, Ordering::Relaxed);
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Connection {
-    service: RunningService<RoleClient, ClientConfig>,
+    service: RunningService<RoleClient, Client>,
     /// Ends with the connection.
     program: Option<Running>,
     trouble: Trouble,
@@ -80,6 +101,7 @@ impl Connection {
         self.expect_more();
         match self.service.call_tool_once(call).await {
             Ok(answer) => Ok(answer),
+            Err(ServiceError::UnexpectedResponse) => Err(NO_ANSWER.to_owned()),
             Err(error) => Err(self.why(error).await),
         }
     }
@@ -87,6 +109,7 @@ impl Connection {
     /// The tools that the server has. A server may have an endless list of them.
     pub(super) async fn tools(&self, server: &str) -> Result<Vec<trellis_orchestrator::ports::Discovered>, String> {
         let (mut tools, mut bytes, mut cursors) = (Vec::new(), 0, Vec::new());
+        self.service.service().list_changed.store(false, Ordering::Relaxed);
         loop {
             self.expect_more();
             let asked = PaginatedRequestParams::default().with_cursor(cursors.last().cloned());
@@ -104,6 +127,11 @@ impl Connection {
             }
             cursors.push(next);
         }
+    }
+
+    /// Whether the server has said that its list is another one since it was asked for it.
+    pub(super) fn has_another_list(&self) -> bool {
+        self.service.service().list_changed.load(Ordering::Relaxed)
     }
 
     /// Whether the server answers anything at all.
@@ -194,23 +222,27 @@ async fn begun<T, E, A>(
     transport: T,
     start_timeout: Duration,
     protocol: Protocol,
-) -> Result<RunningService<RoleClient, ClientConfig>, NotBegun>
+) -> Result<RunningService<RoleClient, Client>, NotBegun>
 where
     T: rmcp::transport::IntoTransport<RoleClient, E, A>,
     E: std::error::Error + Send + Sync + 'static,
 {
     let us = Implementation::new("trellis", env!("CARGO_PKG_VERSION"));
-    let mut client = ClientConfig::new(rmcp::model::ClientCapabilities::default(), us);
+    let forms = ElicitationCapability::new().with_form(FormElicitationCapability::default());
+    let capabilities = ClientCapabilities::builder().enable_elicitation_with(forms).build();
+    let mut config = ClientConfig::new(capabilities, us);
     let lifecycle = match protocol {
         Protocol::Newest => ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::LATEST],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         },
         Protocol::Older => {
-            client.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+            config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
             ClientLifecycleMode::Initialize
         }
     };
+    let client = Client { config, list_changed: AtomicBool::new(false) };
+    let transport = AskedInResults(transport.into_transport());
     let begun = tokio::time::timeout(start_timeout, serve_client_with_lifecycle(client, transport, lifecycle));
     match begun.await {
         Ok(Ok(service)) => Ok(service),

@@ -1,20 +1,28 @@
 //! What came of a call, as a model is shown it.
 
+use super::input::question;
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceContents};
+use trellis_orchestrator::ports::ToolQuestion;
 
 /// The most of an answer that is kept.
 const MOST_BYTES: usize = 1 << 20;
 
+/// What a server said to a call.
+#[derive(Debug, PartialEq)]
+pub(super) enum Told {
+    Text(String),
+    /// It has done nothing yet.
+    Asks(ToolQuestion),
+}
+
 /// The answer, or why there is none.
-pub(super) fn told(answer: CallToolResponse) -> Result<String, String> {
+pub(super) fn told(answer: CallToolResponse) -> Result<Told, String> {
     match answer {
         CallToolResponse::Complete(result) => {
             let text = bounded(text(&result));
-            if result.is_error == Some(true) { Err(or_nothing(text)) } else { Ok(text) }
+            if result.is_error == Some(true) { Err(or_nothing(text)) } else { Ok(Told::Text(text)) }
         }
-        CallToolResponse::InputRequired(_) => {
-            Err("the server asks for something that only a person can say, which is not possible yet".to_owned())
-        }
+        CallToolResponse::InputRequired(asked) => question(asked).map(Told::Asks),
         CallToolResponse::Task(_) => Err("the server wants to answer later, which is not possible yet".to_owned()),
         _ => Err("the server answered in a way that is not known here".to_owned()),
     }
@@ -69,7 +77,10 @@ mod tests {
 
     fn told_of(result: Value) -> Result<String, String> {
         let result: CallToolResult = serde_json::from_value(result).unwrap();
-        told(CallToolResponse::Complete(result))
+        match told(CallToolResponse::Complete(result))? {
+            Told::Text(text) => Ok(text),
+            Told::Asks(asks) => panic!("{asks:?}"),
+        }
     }
 
     #[test]

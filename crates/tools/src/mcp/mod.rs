@@ -6,14 +6,16 @@
 mod connection;
 mod content;
 mod discovered;
+mod input;
 mod program;
 mod server_client;
 mod servers;
 mod web;
 
-pub use servers::{Server, Servers, read_servers};
+pub use servers::{Listed, Offer, Server, Servers, read_servers};
 
 use crate::http::Reach;
+use content::Told;
 use parking_lot::Mutex;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
@@ -23,24 +25,37 @@ use server_client::ServerClient;
 use servers::{AT_ONCE, START_TIMEOUT, Transport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use trellis_domain::Workspace;
 use trellis_domain::config::{McpItem, Settings, ToolItem};
-use trellis_orchestrator::ports::{BoxFuture, Discovered, ToolCall, ToolError, ToolOutput, ToolServers};
+use trellis_orchestrator::ports::{
+    BoxFuture, CallInput, Discovered, ToolCall, ToolError, ToolOutput, ToolQuestion, ToolServers,
+};
 use web::Address;
 
 /// Where a call says that it is the same as one before.
 const KEY: &str = "trellis/idempotency-key";
+/// How often a call is made again that its server puts off, and after how long the first time.
+const MOST_AGAIN: u32 = 5;
+const AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// Connections to addresses of workspaces that are kept.
 const MOST_KEPT: usize = 64;
 
 /// Calls tools on MCP servers.
 #[derive(Debug, Default)]
 pub struct Mcp {
-    /// The operator's, by name, or why one cannot be used.
-    servers: BTreeMap<String, Result<Arc<ServerClient>, String>>,
+    /// The operator's, by name.
+    servers: BTreeMap<String, Offered>,
     /// Those of workspaces, the latest used last.
     others: Mutex<Vec<(Place, Arc<ServerClient>)>>,
     reach: Arc<Reach>,
+}
+
+/// A server of the operator's, or why it cannot be used, for those who may.
+#[derive(Debug)]
+struct Offered {
+    offer: Offer,
+    client: Result<Arc<ServerClient>, String>,
 }
 
 /// An address of a workspace, with what is sent there. No workspace talks over the connection of another.
@@ -67,28 +82,37 @@ impl Mcp {
             };
             Arc::new(ServerClient::new(server, Arc::new(reach)))
         };
-        let servers = servers.into_iter().map(|(name, server)| (name, server.map(line))).collect();
+        let offered = |Listed { offer, server }| Offered { offer, client: server.map(line) };
+        let servers = servers.into_iter().map(|(name, listed)| (name, offered(listed))).collect();
         Self { servers, others: Mutex::default(), reach: Arc::new(reach) }
     }
 
-    /// The names of the operator's servers.
-    pub fn servers(&self) -> impl Iterator<Item = &str> {
-        self.servers.keys().map(String::as_str)
-    }
-
     /// Why a tool cannot be called here, as far as that shows before it is.
-    pub(crate) fn obstacle(&self, tool: &ToolItem, settings: &Settings) -> Option<String> {
+    pub(crate) fn obstacle(&self, workspace: &Workspace, tool: &ToolItem, settings: &Settings) -> Option<String> {
         match tool.setting("server") {
-            Some(name) => self.server(name).err(),
+            Some(name) => self.tool(workspace, name, remote(tool)).err(),
             None => item(tool, settings).and_then(|item| self.address(item).map(drop)).err(),
         }
     }
 
-    fn server(&self, name: &str) -> Result<&Arc<ServerClient>, String> {
+    /// A server that the workspace may use. One of others is as unknown as one that nobody has named.
+    fn offered(&self, workspace: &Workspace, name: &str) -> Result<&Offered, String> {
         let unknown =
             || format!("there is no MCP server `{name}`; the operator names servers in the file of --mcp-config");
-        let server = self.servers.get(name).ok_or_else(unknown)?;
-        server.as_ref().map_err(|why| format!("the MCP server `{name}` cannot be used: {why}"))
+        self.servers.get(name).filter(|server| server.offer.is_for(workspace)).ok_or_else(unknown)
+    }
+
+    fn server(&self, workspace: &Workspace, name: &str) -> Result<&Arc<ServerClient>, String> {
+        let server = self.offered(workspace, name)?;
+        server.client.as_ref().map_err(|why| format!("the MCP server `{name}` cannot be used: {why}"))
+    }
+
+    /// The server of a tool, if the operator lets the workspace use both.
+    fn tool(&self, workspace: &Workspace, server: &str, tool: &str) -> Result<&Arc<ServerClient>, String> {
+        if let Some(why) = self.refusal(workspace, server, tool) {
+            return Err(why);
+        }
+        self.server(workspace, server)
     }
 
     /// The address of a workspace's own server, if it may be called.
@@ -115,17 +139,29 @@ impl Mcp {
         let mut meta = RequestMetaObject::default();
         meta.0.insert(KEY.to_owned(), call.idempotency_key.clone().into());
         wanted.meta = Some(meta);
-        let answer = client.call(wanted, call.timeout).await.and_then(content::told);
-        let answer = answer.map_err(|why| client.redacted(why)).map(|text| client.redacted(text));
-        let text = answer.map_err(|why| ToolError::new(format!("`{name}`: {why}")))?;
-        Ok(ToolOutput { text, ..ToolOutput::default() })
+        if let CallInput::Given(given) = &call.input {
+            wanted = input::answered(wanted, given);
+        }
+        let answer = told(&client, wanted, call).await.map_err(|why| client.redacted(why));
+        match answer.map_err(|why| ToolError::new(format!("`{name}`: {why}")))? {
+            Told::Text(text) => Ok(ToolOutput { text: client.redacted(text), ..ToolOutput::default() }),
+            Told::Asks(_) if call.input == CallInput::Nobody => Err(ToolError::new(format!(
+                "`{name}`: the server asks for input, and only in a run somebody can be asked"
+            ))),
+            Told::Asks(mut asks) => {
+                let shown = |form| input::shown(form, &|text| client.redacted(text.to_owned()));
+                let forms: Result<_, _> = asks.forms.into_iter().map(shown).collect();
+                asks.forms = forms.map_err(|why| ToolError::new(format!("`{name}`: {why}")))?;
+                Ok(ToolOutput { asks: Some(Box::new(asks)), ..ToolOutput::default() })
+            }
+        }
     }
 
     /// Where a call goes, and what the tool is called there.
     fn client(&self, call: &ToolCall) -> Result<(Arc<ServerClient>, String), String> {
-        let remote = call.tool.setting("mcp-tool").unwrap_or_default();
         if let Some(name) = call.tool.setting("server") {
-            return Ok((Arc::clone(self.server(name)?), remote.to_owned()));
+            let remote = remote(&call.tool);
+            return Ok((Arc::clone(self.tool(&call.scope.workspace, name, remote)?), remote.to_owned()));
         }
         let item = item(&call.tool, &call.settings)?;
         let address = self.address(item)?;
@@ -149,25 +185,65 @@ impl Mcp {
         line
     }
 
-    /// The tools that one of the operator's servers has.
-    pub async fn discover(&self, server: &str) -> Result<Vec<Discovered>, String> {
-        let client = self.server(server)?;
-        client.tools(server).await.map_err(|why| client.redacted(why))
+    /// The tools that one of the operator's servers has for a workspace.
+    async fn discovered(&self, workspace: &Workspace, server: &str) -> Result<Vec<Discovered>, String> {
+        let client = self.server(workspace, server)?;
+        let mut tools = client.tools(server).await.map_err(|why| client.redacted(why))?;
+        let offer = &self.offered(workspace, server)?.offer;
+        tools.retain(|tool| offer.has(&tool.name));
+        Ok(tools)
     }
 }
 
 impl ToolServers for Mcp {
-    fn names(&self, _workspace: &Workspace) -> Vec<String> {
-        self.servers.keys().cloned().collect()
+    fn names(&self, workspace: &Workspace) -> Vec<String> {
+        let known = self.servers.iter().filter(|(_, server)| server.offer.is_for(workspace));
+        known.map(|(name, _)| name.clone()).collect()
     }
 
     fn discover<'a>(
         &'a self,
-        _workspace: &'a Workspace,
+        workspace: &'a Workspace,
         server: &'a str,
     ) -> BoxFuture<'a, Result<Vec<Discovered>, String>> {
-        Box::pin(self.discover(server))
+        Box::pin(self.discovered(workspace, server))
     }
+
+    fn has_another_list(&self, workspace: &Workspace, server: &str) -> bool {
+        let open = self.server(workspace, server).ok().and_then(|client| client.open());
+        open.is_some_and(|connection| connection.has_another_list())
+    }
+
+    fn refusal(&self, workspace: &Workspace, server: &str, tool: &str) -> Option<String> {
+        // Of a server that is not known here nothing is known of its tools either.
+        let offer = &self.offered(workspace, server).ok()?.offer;
+        let only = offer.tools.as_ref().filter(|only| !only.contains(tool))?;
+        let only = only.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let only = if only.is_empty() { "none".to_owned() } else { only };
+        Some(format!("the operator does not offer the tool `{tool}` of the MCP server `{server}`; offered are: {only}"))
+    }
+}
+
+/// What a server says in the end. One that asks nobody anything, and only wants to be called again with its state, is.
+async fn told(client: &Arc<ServerClient>, mut wanted: CallToolRequestParams, call: &ToolCall) -> Result<Told, String> {
+    for round in 0..MOST_AGAIN {
+        let state = match content::told(client.call(wanted.clone(), call.timeout).await?)? {
+            Told::Asks(ToolQuestion { forms, state: Some(state) }) if forms.is_empty() => state,
+            Told::Asks(ToolQuestion { forms, .. }) if forms.is_empty() => {
+                return Err("the server asks for nothing".to_owned());
+            }
+            told @ (Told::Text(_) | Told::Asks(_)) => return Ok(told),
+        };
+        wanted.input_responses = None;
+        wanted.request_state = Some(state);
+        tokio::time::sleep(AGAIN_AFTER * (1 << round)).await;
+    }
+    Err(format!("the server wanted to be called again {MOST_AGAIN} times"))
+}
+
+/// What a tool is called on its server.
+fn remote(tool: &ToolItem) -> &str {
+    tool.setting("mcp-tool").unwrap_or_default()
 }
 
 fn item<'s>(tool: &ToolItem, settings: &'s Settings) -> Result<&'s McpItem, String> {

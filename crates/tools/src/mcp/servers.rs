@@ -4,10 +4,10 @@ use super::web::Address;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
-use trellis_domain::Secret;
+use trellis_domain::{Secret, Workspace};
 
 /// How long a server may take to begin, if the file does not say.
 pub(super) const START_TIMEOUT: Duration = Duration::from_mins(1);
@@ -50,8 +50,34 @@ impl std::fmt::Debug for Program {
     }
 }
 
-/// Servers by name, or why one of them cannot be used: that is no matter of the others.
-pub type Servers = BTreeMap<String, Result<Server, String>>;
+/// Who may use a server, and what of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// None: every workspace.
+    pub workspaces: Option<BTreeSet<Workspace>>,
+    /// None: all of its tools.
+    pub tools: Option<BTreeSet<String>>,
+}
+
+impl Offer {
+    pub(super) fn is_for(&self, workspace: &Workspace) -> bool {
+        self.workspaces.as_ref().is_none_or(|only| only.contains(workspace))
+    }
+
+    pub(super) fn has(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|only| only.contains(tool))
+    }
+}
+
+/// A server of the file, or why it cannot be used: that is no matter of the others.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    pub offer: Offer,
+    pub server: Result<Server, String>,
+}
+
+/// Servers by name.
+pub type Servers = BTreeMap<String, Listed>;
 
 /// Reads such a file. `variable` gives what `${NAME}` stands for; errors say which member is wrong.
 pub fn read_servers(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Servers, String> {
@@ -63,14 +89,29 @@ pub fn read_servers(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Re
     let mut read = BTreeMap::new();
     for (name, server) in servers {
         let Some(map) = server.as_object() else {
-            read.insert(name.clone(), Err("it is to be an object".to_owned()));
+            let server = Err("it is to be an object".to_owned());
+            read.insert(name.clone(), Listed { offer: Offer::default(), server });
             continue;
         };
         if map.get("disabled").and_then(Value::as_bool) != Some(true) {
-            read.insert(name.clone(), Members { map, variable }.server());
+            // Who may use it is not guessed: a mistake here is one of the whole file.
+            let offer = offer(map).map_err(|why| format!("the server `{name}`: {why}"))?;
+            read.insert(name.clone(), Listed { offer, server: Members { map, variable }.server() });
         }
     }
     Ok(read)
+}
+
+fn offer(map: &Map<String, Value>) -> Result<Offer, String> {
+    let names = |member: &str| -> Result<Option<Vec<String>>, String> {
+        let wrong = || format!("`{member}` is to be a list of names");
+        let Some(value) = map.get(member) else { return Ok(None) };
+        let names = value.as_array().ok_or_else(wrong)?.iter().map(|name| name.as_str().map(str::to_owned));
+        names.collect::<Option<_>>().map(Some).ok_or_else(wrong)
+    };
+    let workspace = |name: String| Workspace::new(&name).map_err(|error| format!("`workspaces`: {error}"));
+    let workspaces = names("workspaces")?.map(|names| names.into_iter().map(workspace).collect()).transpose()?;
+    Ok(Offer { workspaces, tools: names("tools")?.map(BTreeSet::from_iter) })
 }
 
 /// The key in a header, which may say what kind of key it is.
@@ -204,7 +245,9 @@ mod tests {
             "timeout": 5000, "maxConcurrentCalls": 2 });
         let off = json!({ "command": "x", "env": { "A": "${NOBODY}" }, "disabled": true });
         let servers = read(&json!({ "files": program, "web": web, "off": off })).unwrap();
-        let servers: BTreeMap<_, _> = servers.into_iter().map(|(name, server)| (name, server.unwrap())).collect();
+        assert!(servers.values().all(|listed| listed.offer == Offer::default()), "what is not said limits nothing");
+        let servers: BTreeMap<_, _> =
+            servers.into_iter().map(|(name, listed)| (name, listed.server.unwrap())).collect();
         assert_eq!(servers.keys().collect::<Vec<_>>(), ["files", "web"]);
         let Transport::Stdio(files) = &servers["files"].transport else { panic!("{servers:?}") };
         assert_eq!(
@@ -232,7 +275,17 @@ mod tests {
             (json!({ "url": "http://a.example", "headers": { "a b": "c" } }), "the header `a b`"),
             (json!([]), "it is to be an object"),
         ] {
-            let problem = read(&json!({ "a": server })).unwrap().remove("a").unwrap().unwrap_err();
+            let problem = read(&json!({ "a": server })).unwrap().remove("a").unwrap().server.unwrap_err();
+            assert!(problem.contains(words), "{problem}");
+        }
+        for (member, value, words) in [
+            ("workspaces", json!("a"), "the server `a`: `workspaces` is to be a list of names"),
+            ("workspaces", json!(["a", 1]), "`workspaces` is to be a list of names"),
+            ("workspaces", json!(["a/b"]), "`workspaces`: "),
+            ("tools", json!({ "x": true }), "`tools` is to be a list of names"),
+            ("tools", Value::Null, "`tools` is to be a list of names"),
+        ] {
+            let problem = read(&json!({ "a": { "command": "x", member: value } })).unwrap_err();
             assert!(problem.contains(words), "{problem}");
         }
         assert!(read_servers("{}", &|_| None).unwrap_err().contains("mcpServers"));

@@ -1,16 +1,18 @@
 //! Asking a question: hand it in, follow the run, show the answer.
 
+use super::attend::{Attention, attend};
 use super::read_input;
 use super::watch::{LEAVES, RunItems, detached, finish, follow, goes_on};
-use crate::app::{self, App, Purpose};
+use crate::app::{self, App};
 use crate::cli::{Ask, Global};
 use crate::desk::{Desk, Server};
 use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::person;
-use crate::serving::{Interrupt, Serving};
+use crate::serving::Interrupt;
 use crate::show::follow::Follow;
 use crate::show::note;
+use crate::state::Purpose;
 use crate::tool_settings;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
@@ -19,7 +21,6 @@ use trellis_models::Models;
 use trellis_orchestrator::RunService;
 use trellis_orchestrator::accept::{Question, UnknownNames};
 use trellis_orchestrator::ports::{RealWorld, RunFilter, World};
-use trellis_orchestrator::summary::end_of;
 use trellis_patterns::router::OperatorLimits;
 
 pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
@@ -48,7 +49,7 @@ fn own_means(global: &Global) -> Result<(OperatorLimits, Models), Failure> {
     Ok((limits::of_operator(global, &[])?, app::models(global)?))
 }
 
-/// Answers with workers of its own.
+/// Answers with workers of its own, which leave other open runs alone.
 async fn here(
     app: &App,
     global: &Global,
@@ -68,44 +69,10 @@ async fn here(
         selection: Selection { tools: tools(ask), model: None },
         by: Some(person::caller()),
     };
-    let runs = RunService::new(&orchestrator);
-    let run = runs.accept(question).await?.run;
+    let run = RunService::new(&orchestrator).accept(question).await?.run;
     tell_of_other_id(ask, &run);
-    let mut serving = Serving::start(&orchestrator);
-    let source = RunItems::Workers(runs.follow(app.workspace(), &run, 0), &runs, app.workspace());
-    let screen = Follow::new(global, run.clone(), !ask.no_stream, "Ctrl-C stops, resume continues");
-    let watched = tokio::select! {
-        records = follow(source, global, screen, &run) => records.map(Some),
-        failure = serving.store_failure() => Err(failure),
-        () = interrupt.received() => Ok(None),
-    };
-    let records = match watched {
-        Ok(Some(records)) => records,
-        Err(failure) if failure.exit != Exit::Ok => {
-            serving.abandon().await?;
-            return Err(failure);
-        }
-        // Interrupted, or whoever read our output has gone away.
-        Ok(None) | Err(_) => {
-            serving.abandon().await?;
-            let on =
-                format!("`trellis resume` continues run {run}, and so does the next `trellis ask`; it is not finished");
-            detached(global, &run, &on);
-            return Ok(Exit::Interrupted);
-        }
-    };
-    if end_of(&records, &run).is_none() {
-        serving.drain(interrupt).await?;
-        detached(global, &run, &format!("run {run} waits for an answer; `trellis resume` goes on with it"));
-        return Ok(Exit::Interrupted);
-    }
-    let state = finish(global, &run, &records, "")?;
-    serving.drain(interrupt).await?;
-    let others = runs.count_open().await?;
-    if others > 0 && !global.quiet {
-        note(&format!("other open runs: {others}; `trellis resume` finishes them"));
-    }
-    Ok(Exit::of(state, ask.strict))
+    let attention = Attention { streaming: !ask.no_stream, strict: ask.strict };
+    attend(app, global, &orchestrator, &run, attention, interrupt).await
 }
 
 /// Lets a server answer.

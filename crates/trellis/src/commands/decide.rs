@@ -18,6 +18,7 @@ pub(crate) struct TypedDecision<'a> {
     pub(crate) reason: Option<&'a str>,
     pub(crate) arguments: Option<&'a str>,
     pub(crate) result: Option<&'a str>,
+    pub(crate) content: Option<&'a str>,
 }
 
 pub(crate) async fn run(
@@ -27,16 +28,17 @@ pub(crate) async fn run(
     question: Option<&str>,
 ) -> Result<Exit, Failure> {
     let run = desk.find_run(wish.run).await?;
-    let read = |text: &str| {
-        let wrong = |error| Failure::usage(format!("--arguments must be a JSON object: {error}"));
-        serde_json::from_str(text).map_err(wrong)
+    let object = |flag: &str, text: Option<&str>| {
+        let wrong = |error| Failure::usage(format!("{flag} must be a JSON object: {error}"));
+        text.map(serde_json::from_str).transpose().map_err(wrong)
     };
     let answer = Answering {
         question: question.map(named).transpose()?,
         choice: wish.choice.to_owned(),
         reason: wish.reason.map(str::to_owned),
-        arguments: wish.arguments.map(read).transpose()?,
+        arguments: object("--arguments", wish.arguments)?,
         result: wish.result.map(str::to_owned),
+        content: object("--content", wish.content)?,
         by: person::caller(),
     };
     desk.decide(&run, &answer).await?;

@@ -1,20 +1,27 @@
 //! Is everything in order?
 
-use crate::app::{self, App, Purpose};
+use crate::app::{self, App, Closed};
 use crate::cli::{Global, Output};
-use crate::desk::folder_alone;
+use crate::desk::{Desk, Origin, Server, folder_alone};
 use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::model_settings;
 use crate::show::{clean, print_json, print_line};
+use crate::state::Purpose;
 use crate::tool_settings;
 use serde_json::json;
 use std::sync::Arc;
 use trellis_domain::config::Settings;
 use trellis_domain::counted;
 use trellis_models::{Choice, ModelSettings, Models, Rehearsal, choose};
-use trellis_orchestrator::ports::{Config, Journal, ToolRunner};
-use trellis_store::{AsideTurn, Checked, CheckedKnowledge, CheckedTables, CheckedView, Store};
+use trellis_orchestrator::ports::{RunFilter, ToolRunner};
+use trellis_patterns::router::OperatorLimits;
+use trellis_search::CheckedSearch;
+use trellis_store::{AsideTurn, Checked, CheckedKnowledge, CheckedTables, CheckedView, Holder, Store};
+
+const SEARCH_AGAIN: &str =
+    "runs are not affected; remove the collection's folder named here, and load its documents again";
+const ENTITIES_AGAIN: &str = "runs are not affected; remove the collection's folder named here, and load its knowledge again, which names its entities";
 
 /// One thing that was looked at.
 struct HealthCheck {
@@ -117,18 +124,35 @@ fn tables_line(tables: &CheckedTables) -> String {
     format!("{told}\nrestore the folder from a copy, or remove the table and load it again")
 }
 
+/// What is found by words: where its files are damaged, and how they come to be again.
+fn search_line(search: &CheckedSearch, again: &str) -> String {
+    if search.faults.is_empty() {
+        return counted(search.collections, "collection");
+    }
+    format!("{}\n{again}", search.faults.join("\n"))
+}
+
 /// Which tools no model is offered here, and why. That is no fault: it may be what the operator wants.
 fn tools_line(app: &App, global: &Global, settings: &Settings) -> Result<String, String> {
     let outside = tool_settings::outside(global).map_err(|failure| failure.message)?;
     let nobody = || Models::new(Arc::new(Rehearsal::default()));
     let tools = app.tools(&app.prompter(app::models(global).unwrap_or_else(|_| nobody())), outside);
     let not_here = settings.tools.values().filter_map(|tool| {
-        let why = tools.obstacle(tool, settings)?;
+        let why = tools.obstacle(app.workspace(), tool, settings)?;
         Some(format!("{} is not offered: {why}", tool.name))
     });
     let not_here: Vec<_> = not_here.collect();
     let offered = format!("{} can be called", counted(settings.tools.len() - not_here.len(), "tool"));
     Ok(std::iter::once(offered).chain(not_here).collect::<Vec<_>>().join("\n"))
+}
+
+/// The model for facts, if one is set.
+fn extraction(global: &Global) -> Option<HealthCheck> {
+    let (good, says) = match app::extraction_model(global) {
+        Ok(model) => (true, model?.0),
+        Err(failure) => (false, failure.message),
+    };
+    Some(HealthCheck { what: "extraction model", good, says })
 }
 
 fn listed_paths(paths: &[std::path::PathBuf]) -> String {
@@ -140,6 +164,14 @@ fn listed_paths(paths: &[std::path::PathBuf]) -> String {
 }
 
 pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Failure> {
+    if !asks_models && global.url.is_none() {
+        match App::open_existing(global, "doctor", Purpose::Read) {
+            Err(Closed::Served { url, holder, .. }) => return beside(global, &url, holder).await,
+            Err(Closed::Failed(failure)) if failure.exit == Exit::NotFound => return at_first(global, &failure),
+            Err(Closed::Failed(failure)) => return Err(failure),
+            Ok(app) => return whole(global, &app).await,
+        }
+    }
     let opened = folder_alone(global, "doctor", Purpose::Read, "stop the server and look at its folder");
     if asks_models {
         // Where there is no folder yet, or a server has it, configuration names none.
@@ -149,26 +181,84 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
         };
         return super::examine::run(global, &Settings::take(version, items).0).await;
     }
-    let app = opened?;
+    whole(global, &opened?).await
+}
+
+/// There is no folder yet: what is set on this machine can be looked at all the same.
+fn at_first(global: &Global, failure: &Failure) -> Result<Exit, Failure> {
+    let mut findings = vec![HealthCheck { what: "data folder", good: true, says: failure.message.clone() }];
+    findings.extend(of_this_machine(global));
+    told_as_settings(global, &findings)
+}
+
+/// A server has the folder: whether it answers, and what is set on this machine.
+async fn beside(global: &Global, url: &str, holder: Holder) -> Result<Exit, Failure> {
+    let says = format!("in use by {holder}; stop it to have everything in the folder read");
+    let mut findings = vec![HealthCheck { what: "data folder", good: true, says }];
+    let server = Server::new(url, Origin::Lock(holder), app::workspace(global)?)?;
+    let page = Desk::Remote(server).runs(&RunFilter::default(), None, 1).await;
+    let says = match &page {
+        Ok(_) => format!("{url} answers"),
+        Err(failure) => failure.message.clone(),
+    };
+    findings.push(HealthCheck { what: "server", good: page.is_ok(), says });
+    findings.extend(of_this_machine(global));
+    if let Err(failure) = page {
+        tell(global, &findings)?;
+        return Ok(failure.exit);
+    }
+    told_as_settings(global, &findings)
+}
+
+fn told_as_settings(global: &Global, findings: &[HealthCheck]) -> Result<Exit, Failure> {
+    tell(global, findings)?;
+    Ok(if findings.iter().all(|finding| finding.good) { Exit::Ok } else { Exit::InvalidConfig })
+}
+
+fn of_this_machine(global: &Global) -> Vec<HealthCheck> {
+    let limits = limits::of_operator(global, &[]);
+    let models = app::models(global).and_then(|_| app::chosen_models(global));
+    let mut findings = vec![limits_check(&limits), model_check(&models)];
+    findings.extend(extraction(global));
+    findings
+}
+
+fn limits_check(limits: &Result<OperatorLimits, Failure>) -> HealthCheck {
+    let says = match limits {
+        Ok(limits) => Some(limits::described(limits)).filter(|text| !text.is_empty()),
+        Err(failure) => Some(failure.message.clone()),
+    };
+    HealthCheck { what: "limits", good: limits.is_ok(), says: says.unwrap_or_else(|| "as built in".to_owned()) }
+}
+
+fn model_check(models: &Result<Vec<Choice>, Failure>) -> HealthCheck {
+    let says = models.as_deref().map_or_else(|failure| failure.message.clone(), listed);
+    HealthCheck { what: "model", good: models.is_ok(), says }
+}
+
+/// Everything in the folder.
+async fn whole(global: &Global, app: &App) -> Result<Exit, Failure> {
     // What cannot be read is named with the rest of the damage.
     let (version, items) = app.store.config.all(app.workspace()).await.unwrap_or_default();
     let settings = Settings::take(version, items.clone()).0;
     let problems: Vec<_> = super::config::problems(&settings, &items).iter().map(ToString::to_string).collect();
-    let checked = app.store.check();
-    let view = app.store.check_view();
-    let knowledge = app.store.check_knowledge();
-    let tables = app.store.check_tables();
-    let kept = app.store.kept_logs();
+    let store = app.store.only_folder()?;
+    let checked = store.check();
+    let view = store.check_view();
+    let knowledge = store.check_knowledge();
+    let tables = store.check_tables();
+    let [search, entities] = ["search", "entities"].map(|name| trellis_search::check(&store.path().join(name)));
+    let kept = store.kept_logs();
     let limits = limits::of_operator(global, &[]);
     let models = app::models(global).and_then(|_| app::chosen_models(global));
     let open = app.store.journal.open_runs().await?;
     // What is wrong with them is told with the operator's models.
     let of_operator = model_settings::of_operator(global).unwrap_or_default();
     let named = NamedModels::of(&settings, &of_operator, app::names_models(global));
-    let aside = app.store.set_aside().unwrap_or_default();
-    let tools = tools_line(&app, global, &settings);
+    let aside = store.set_aside().unwrap_or_default();
+    let tools = tools_line(app, global, &settings);
     let mut findings = vec![
-        HealthCheck { what: "data folder", good: true, says: folder_line(&app.store) },
+        HealthCheck { what: "data folder", good: true, says: folder_line(store) },
         HealthCheck { what: "record", good: checked.wrong == 0, says: summary_of(&checked) },
         HealthCheck { what: "log", good: checked.root.is_some(), says: log_line(&checked) },
         HealthCheck { what: "kept logs", good: true, says: listed_paths(&kept) },
@@ -183,15 +273,7 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
                 problems.join("\n")
             },
         },
-        HealthCheck {
-            what: "limits",
-            good: limits.is_ok(),
-            says: match &limits {
-                Ok(limits) => Some(limits::described(limits)).filter(|text| !text.is_empty()),
-                Err(failure) => Some(failure.message.clone()),
-            }
-            .unwrap_or_else(|| "as built in".to_owned()),
-        },
+        limits_check(&limits),
         HealthCheck {
             what: "open runs",
             good: true,
@@ -199,12 +281,14 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
         },
         HealthCheck { what: "graph", good: view.faults.is_empty(), says: graph_line(&view) },
         HealthCheck { what: "knowledge", good: knowledge.faults.is_empty(), says: knowledge_line(&knowledge) },
-        HealthCheck { what: "tables", good: tables.faults.is_empty(), says: tables_line(&tables) },
+        HealthCheck { what: "search", good: search.faults.is_empty(), says: search_line(&search, SEARCH_AGAIN) },
         HealthCheck {
-            what: "model",
-            good: models.is_ok(),
-            says: models.as_deref().map_or_else(|failure| failure.message.clone(), listed),
+            what: "entities",
+            good: entities.faults.is_empty(),
+            says: search_line(&entities, ENTITIES_AGAIN),
         },
+        HealthCheck { what: "tables", good: tables.faults.is_empty(), says: tables_line(&tables) },
+        model_check(&models),
         HealthCheck { what: "tools", good: tools.is_ok(), says: tools.clone().unwrap_or_else(|wrong| wrong) },
     ];
     if !aside.is_empty() {
@@ -215,14 +299,30 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
         let says = aside.iter().map(line).collect::<Vec<_>>().join("\n");
         findings.push(HealthCheck { what: "set aside", good: false, says });
     }
+    let extraction = extraction(global);
+    let extracts = extraction.as_ref().is_none_or(|finding| finding.good);
+    findings.extend(extraction);
     if !named.lines.is_empty() {
         findings.push(HealthCheck { what: "named models", good: named.good, says: named.lines.join("\n") });
     }
+    tell(global, &findings)?;
+    let loaded = knowledge.faults.is_empty() && tables.faults.is_empty();
+    let found = search.faults.is_empty() && entities.faults.is_empty();
+    let sound = checked.wrong == 0 && aside.is_empty() && view.faults.is_empty() && loaded && found;
+    let set = limits.is_ok() && models.is_ok() && tools.is_ok() && named.good && extracts;
+    Ok(match (sound, problems.is_empty() && set) {
+        (true, true) => Exit::Ok,
+        (false, _) => Exit::DataFolder,
+        (true, false) => Exit::InvalidConfig,
+    })
+}
+
+fn tell(global: &Global, findings: &[HealthCheck]) -> Result<(), Failure> {
     if global.output == Output::Json {
         let list: Vec<_> = findings.iter().map(|f| json!({"what": f.what, "ok": f.good, "says": f.says})).collect();
         print_json(&json!({"ok": findings.iter().all(|f| f.good), "findings": list}).to_string())?;
     } else {
-        for finding in &findings {
+        for finding in findings {
             let mark = if finding.good { "ok   " } else { "fault" };
             print_line(&format!(
                 "{mark} {:<14} {}",
@@ -231,10 +331,5 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
             ))?;
         }
     }
-    let sound = checked.wrong == 0 && aside.is_empty() && view.faults.is_empty();
-    Ok(match (sound, problems.is_empty() && limits.is_ok() && models.is_ok() && tools.is_ok() && named.good) {
-        (true, true) => Exit::Ok,
-        (false, _) => Exit::DataFolder,
-        (true, false) => Exit::InvalidConfig,
-    })
+    Ok(())
 }

@@ -1,15 +1,16 @@
 //! Erasing what was said in a run. That something was erased, when, by whom and why, stays on record.
 
-use crate::app::{App, Purpose};
+use crate::app::App;
 use crate::cli::{Erase, Global, Output};
 use crate::desk::{Desk, folder_alone};
 use crate::failure::{Exit, Failure};
 use crate::show::{note, print_json, print_line};
+use crate::state::Purpose;
 use serde_json::json;
 use trellis_domain::document::Document;
 use trellis_domain::run::RunSummary;
 use trellis_domain::{ConversationId, counted};
-use trellis_orchestrator::ports::{Journal, RunFilter};
+use trellis_orchestrator::ports::RunFilter;
 use trellis_orchestrator::summary::end_of;
 use trellis_store::{Erased, ErasureRequest};
 
@@ -27,24 +28,25 @@ pub(crate) async fn run(global: &Global, erase: &Erase) -> Result<Exit, Failure>
     let Desk::Local(app) = desk else { return Err(Failure::unexpected("the folder is gone")) };
     let wishes = wishes(&app, erase, named.as_ref()).await?;
     // A crash may have left texts in the view's dictionary that nothing in the view leads to yet.
-    app.store.graph.catch_up()?;
+    let store = app.store.only_folder()?;
+    store.graph.catch_up()?;
     let mut all = Erased::default();
     let mut entries = Vec::new();
     for wish in wishes {
         let run = wish.run.clone();
-        let erased = app.store.journal.erase(wish).await?;
+        let erased = store.journal.erase(wish).await?;
         if erased.entry.is_some() {
-            app.store.graph.renew(app.workspace(), &run)?;
+            store.graph.renew(app.workspace(), &run)?;
         }
         all.texts += erased.texts;
         all.records += erased.records;
         entries.extend(erased.entry);
     }
-    let kept = app.store.kept_logs();
+    let kept = store.kept_logs();
     // What was written before still lies in the engine's files until they are written anew.
-    app.store.shed()?;
+    store.shed()?;
     drop(app);
-    if !folder_alone(global, "erase", Purpose::Write, INSTEAD)?.store.has_empty_log() {
+    if !folder_alone(global, "erase", Purpose::Write, INSTEAD)?.store.only_folder()?.has_empty_log() {
         let message =
             "what was erased is gone from the records, but may still lie in the engine's log; erase it once more";
         return Err(Failure::new(Exit::DataFolder, message));

@@ -6,6 +6,7 @@ use crate::failure::{Exit, Failure};
 use crate::show::{note, print_json, print_line, table};
 use serde_json::json;
 use trellis_domain::{Collection, counted};
+use trellis_orchestrator::ports::{LoadedBy, LoadedCollection};
 
 pub(crate) async fn run(global: &Global, command: &KnowledgeCommand) -> Result<Exit, Failure> {
     match command {
@@ -27,13 +28,14 @@ async fn list(desk: &Desk, global: &Global) -> Result<Exit, Failure> {
         note("nothing is loaded; `trellis load FILE` does it");
         return Ok(Exit::Ok);
     }
-    let header = ["collection", "quads", "sources", "unfinished"].map(str::to_owned);
-    let row = |found: &trellis_orchestrator::ports::LoadedCollection| {
+    let header = ["collection", "quads", "sources", "unfinished", "loaded by"].map(str::to_owned);
+    let row = |found: &LoadedCollection| {
         vec![
             found.collection.to_string(),
             found.quads.to_string(),
             found.sources.to_string(),
             found.unfinished.len().to_string(),
+            loaders(&found.loaded_by),
         ]
     };
     table(&header, &loaded.iter().map(row).collect::<Vec<_>>())?;
@@ -42,6 +44,11 @@ async fn list(desk: &Desk, global: &Global) -> Result<Exit, Failure> {
         note(&format!("{}: only a part of these may be there, load them again: {sources}", found.collection));
     }
     Ok(Exit::Ok)
+}
+
+/// Who loaded something, in a cell of a table.
+pub(super) fn loaders(loaded_by: &[LoadedBy]) -> String {
+    loaded_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 async fn remove(desk: &Desk, global: &Global, collection: &Collection) -> Result<Exit, Failure> {

@@ -9,8 +9,8 @@ use std::io::Write;
 use std::path::Path;
 use trellis_domain::counted;
 use trellis_orchestrator::checkpoint::Checkpoint;
+use trellis_orchestrator::log_key::verify_signature;
 use trellis_orchestrator::ports::Verdict;
-use trellis_store::verify_signature;
 
 pub(crate) async fn run(desk: &Desk, global: &Global, command: &LogCommand) -> Result<Exit, Failure> {
     match command {

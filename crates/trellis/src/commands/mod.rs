@@ -1,8 +1,11 @@
 //! One file per command.
 
 mod ask;
+mod attend;
 mod config;
 mod decide;
+mod decisions;
+mod diff;
 mod doctor;
 mod documents;
 mod enforcement;
@@ -13,29 +16,38 @@ mod knowledge;
 mod load;
 mod log;
 mod mcp;
+mod orchestrator;
+mod prompt;
 mod resume;
+mod route;
 mod run;
 mod runs;
 mod serve;
+mod shells;
+mod slow;
 mod sparql;
+mod status;
 mod tables;
 mod tools;
 mod verify;
 mod watch;
+mod why;
+mod worker;
 
-use crate::app::Purpose;
 use crate::cli::{Cli, Command, Global, GraphCommand, Output, RunCommand};
 use crate::desk::{Desk, folder_alone};
 use crate::failure::{Exit, Failure};
 use crate::query_settings;
+use crate::state::Purpose;
 use serde_json::json;
 use std::io::Read;
 use std::time::Duration;
 
 pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
     let global = &cli.global;
-    check_output(&cli)?;
-    match &cli.command {
+    let Some(command) = &cli.command else { return Box::pin(prompt::run(global)).await };
+    check_output(global, command)?;
+    match command {
         Command::Ask(ask) => ask::run(global, ask).await,
         Command::Eval(eval) => eval::run(global, eval).await,
         Command::Serve(serve) => {
@@ -46,10 +58,17 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
             }
             serve::run(global, serve).await
         }
+        Command::Worker(worker) => {
+            let work = if worker.no_aggregation { worker::ONLY_TURNS } else { worker::WORKER };
+            Box::pin(worker::run(global, &worker.background, work)).await
+        }
+        Command::Aggregator(background) => Box::pin(worker::run(global, background, worker::AGGREGATOR)).await,
+        Command::Orchestrator(flags) => orchestrator::run(global, flags).await,
         Command::Mcp { limit } => mcp::run(global, limit).await,
-        Command::Resume { limit } => resume::run(global, limit).await,
+        Command::Resume { run, limit } => resume::run(global, run.as_deref(), limit).await,
         Command::Runs(runs) => runs::run(&Desk::look(global, "runs")?, global, runs).await,
         Command::Run(command) => one_run(global, command).await,
+        Command::Status { watch, .. } => status::run(&Desk::look(global, "status")?, global, *watch).await,
         Command::Verify { run, anchor } => {
             verify::run(&Desk::look(global, "verify")?, global, run, anchor.as_deref()).await
         }
@@ -75,7 +94,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
                 Purpose::Write,
                 "stop the server and rebuild the graph of its folder",
             )?;
-            let runs = app.store.graph.rebuild()?;
+            let runs = app.store.only_folder()?.graph.rebuild()?;
             let text = match global.output {
                 Output::Json => json!({"finished_runs": runs}).to_string(),
                 Output::Text | Output::Ndjson | Output::Csv => {
@@ -85,8 +104,11 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
             crate::show::print_line(&text)?;
             Ok(Exit::Ok)
         }
+        Command::Route { question } => route::run(global, question).await,
         Command::Config(command) => config::run(global, command).await,
         Command::Tools(command) => tools::run(global, command).await,
+        Command::Completions { shell } => shells::completions(*shell),
+        Command::Man { folder } => shells::manual(folder),
         Command::Doctor { models } => doctor::run(global, *models).await,
     }
 }
@@ -98,11 +120,18 @@ async fn one_run(global: &Global, command: &RunCommand) -> Result<Exit, Failure>
         RunCommand::Answer { run, strict } => {
             run::answer(&Desk::look(global, "run answer")?, global, run, *strict).await
         }
+        RunCommand::Why { run, about } => {
+            why::run(&Desk::look(global, "run why")?, global, run, about.as_deref()).await
+        }
+        RunCommand::Decisions { run } => decisions::run(&Desk::look(global, "run decisions")?, global, run).await,
+        RunCommand::Diff { run, other } => diff::run(&Desk::look(global, "run diff")?, global, run, other).await,
+        RunCommand::Slow { run, top } => slow::run(&Desk::look(global, "run slow")?, global, run, *top).await,
         RunCommand::Export { run, format } => run::export(&Desk::look(global, "run export")?, run, *format).await,
-        RunCommand::Decide { run, choice, reason, arguments, result, question } => {
+        RunCommand::Decide { run, choice, reason, arguments, result, content, question } => {
             let desk = Desk::change(global, "run decide")?;
             let (reason, arguments, result) = (reason.as_deref(), arguments.as_deref(), result.as_deref());
-            let wish = decide::TypedDecision { run, choice, reason, arguments, result };
+            let content = content.as_deref();
+            let wish = decide::TypedDecision { run, choice, reason, arguments, result, content };
             decide::run(&desk, global, wish, question.as_deref()).await
         }
         RunCommand::Tell { run, message } => run::tell(&Desk::change(global, "run tell")?, global, run, message).await,
@@ -111,8 +140,8 @@ async fn one_run(global: &Global, command: &RunCommand) -> Result<Exit, Failure>
 }
 
 /// Only `ask` and `run watch` have a stream of events, only `sparql` has a table of values.
-fn check_output(cli: &Cli) -> Result<(), Failure> {
-    match (cli.global.output, &cli.command) {
+fn check_output(global: &Global, command: &Command) -> Result<(), Failure> {
+    match (global.output, command) {
         (Output::Ndjson, Command::Ask(_) | Command::Run(RunCommand::Watch { .. }))
         | (Output::Csv, Command::Sparql { .. }) => Ok(()),
         (Output::Ndjson, _) => Err(Failure::usage("--output ndjson is for `ask` and `run watch`; use json")),

@@ -1,13 +1,15 @@
-//! Finishing all open runs.
+//! Going on with runs that were interrupted: with one, which is shown as `ask` shows it, or with all.
 
-use crate::app::{self, App, Purpose};
+use super::attend::{Attention, attend};
+use crate::app::{self, App};
 use crate::cli::{Global, Output};
-use crate::desk::folder_alone;
+use crate::desk::{Desk, folder_alone};
 use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::named::Limit;
 use crate::serving::{Interrupt, Serving};
 use crate::show::{Marks, footer, note, print_coloured, short};
+use crate::state::Purpose;
 use crate::tool_settings;
 use serde::Serialize;
 use serde_json::json;
@@ -16,6 +18,7 @@ use tokio::task::JoinSet;
 use trellis_domain::record::{Body, Ended};
 use trellis_domain::run::{RunState, RunSummary};
 use trellis_domain::{RunId, Workspace};
+use trellis_orchestrator::orchestrator::NewerRun;
 use trellis_orchestrator::ports::JournalError;
 use trellis_orchestrator::{Item, RunService};
 
@@ -30,14 +33,23 @@ enum RunProgress {
     Ended(Box<RunSummary>, Box<Ended>),
     /// Only a person can say how it goes on.
     Waiting,
+    /// Only a newer version of this program can.
+    Newer(NewerRun),
 }
 
-pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failure> {
+pub(crate) async fn run(global: &Global, wish: Option<&str>, limits: &[Limit]) -> Result<Exit, Failure> {
     let operator = limits::of_operator(global, limits)?;
     let models = app::models(global)?;
     let mut interrupt = Interrupt::new()?;
     let app = folder_alone(global, "resume", Purpose::Write, "a server continues its runs by itself")?;
     let orchestrator = app.orchestrator(operator, models, tool_settings::outside(global)?);
+    if let Some(wish) = wish {
+        let desk = Desk::Local(Box::new(app));
+        let run = desk.find_run(wish).await?;
+        let Desk::Local(app) = desk else { return Err(Failure::unexpected("a folder was opened")) };
+        let attention = Attention { streaming: true, strict: false };
+        return attend(&app, global, &orchestrator, &run, attention, &mut interrupt).await;
+    }
     let runs = RunService::new(&orchestrator);
     // Of every workspace: whoever resumes a folder finishes all that is in it.
     let mut ends = ends(&runs, runs.unfinished().await?);
@@ -57,6 +69,7 @@ pub(crate) async fn run(global: &Global, limits: &[Limit]) -> Result<Exit, Failu
                          answers it",
                         short(&run)
                     )),
+                    Finished { end: Ok(RunProgress::Newer(newer)), .. } => note(&newer.to_string()),
                     // One run that cannot be read does not keep the others from their end.
                     Finished { run, end: Err(error) } => unreadable.push(format!("run {run}: {error}")),
                 },
@@ -99,6 +112,9 @@ async fn end_of(runs: &RunService, workspace: &Workspace, run: &RunId) -> Result
     let mut subscription = runs.follow(workspace, run, 0);
     loop {
         let Item::Record(record) = subscription.next().await? else { continue };
+        if let Err(newer) = NewerRun::check(&record) {
+            return Ok(RunProgress::Newer(newer));
+        }
         let vanished = || JournalError::Damaged(format!("the run {run} has records and no summary"));
         if let (Body::Ended(ended), true) = (&record.body, record.header.session == *run) {
             let summary = runs.find(workspace, run).await?.ok_or_else(vanished)?;

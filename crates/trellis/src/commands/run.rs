@@ -1,11 +1,13 @@
 //! Looking at one run: as a tree, as its answer, or as RDF.
 
+use super::runs::is_interrupted;
 use crate::cli::{ExportFormat, Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
+use crate::show::follow::{put_lines, rendered};
 use crate::show::run_text::{self, RunStyle};
-use crate::show::tree::usual_width;
-use crate::show::{Marks, clean, note, print_json, print_line, print_plain_or_coloured, short};
+use crate::show::tree::text_width;
+use crate::show::{Marks, clean, columns_for, note, print_json, print_line, print_plain_or_coloured, short};
 use serde::Serialize;
 use serde_json::json;
 use trellis_domain::document::Document;
@@ -26,8 +28,12 @@ pub(crate) async fn show(desk: &Desk, global: &Global, wish: &str, full: bool) -
         print_json(&json!(RunTrace::new(&summary, &records, now)).to_string())?;
         return Ok(Exit::Ok);
     }
-    let style = RunStyle { full, marks: Marks::of(global.ascii), width: usual_width() };
+    let columns = columns_for(global);
+    let style = RunStyle { full, marks: Marks::of(global.ascii), width: text_width(columns), columns };
     run_text::lines(&summary, &records, now, style).iter().try_for_each(|line| print_plain_or_coloured(line))?;
+    if is_interrupted(summary.state, matches!(desk, Desk::Local(_))) {
+        note(&format!("interrupted: nobody is at work on it; `trellis resume {}` goes on with it", short(&run)));
+    }
     Ok(Exit::Ok)
 }
 
@@ -65,8 +71,10 @@ pub(crate) async fn answer(desk: &Desk, global: &Global, wish: &str, strict: boo
         print_json(&json!(object).to_string())?;
         return Ok(Exit::of(state, strict));
     }
-    if let Some(text) = text {
-        print_line(clean(text).trim_end_matches('\n'))?;
+    match (text, rendered(global)) {
+        (Some(text), Some(mut markdown)) => put_lines(&(markdown.push(text) + &markdown.finish()))?,
+        (Some(text), None) => print_line(clean(text).trim_end_matches('\n'))?,
+        (None, _) => {}
     }
     if let Some(error) = &ended.error {
         note(&format!("run {run}: {}", clean(error)));

@@ -3,8 +3,9 @@
 use crate::cli::{Global, Output, Runs};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
-use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line, seconds, short};
+use crate::show::{aligned, clean, columns_for, note, one_line, print_json, print_line, seconds, short};
 use serde_json::json;
+use trellis_domain::run::RunState;
 use trellis_domain::{ConversationId, PatternName};
 use trellis_orchestrator::ports::{RunFilter, UnreadableRun};
 use trellis_orchestrator::summary::ListedRun;
@@ -26,7 +27,14 @@ pub(crate) async fn run(desk: &Desk, global: &Global, runs: &Runs) -> Result<Exi
     if page.runs.is_empty() {
         note("no runs match; `trellis ask QUESTION` starts one");
     }
-    lines(&page.runs, columns()).iter().try_for_each(|line| print_line(line))?;
+    // A folder is opened by one process at a time: by this one, which works on nothing.
+    let alone = matches!(desk, Desk::Local(_));
+    lines(&page.runs, columns_for(global), alone).iter().try_for_each(|line| print_line(line))?;
+    if page.runs.iter().any(|run| is_interrupted(run.state, alone)) {
+        note(
+            "interrupted: nobody is at work; `trellis resume RUN` goes on with one, `trellis resume` with all of them",
+        );
+    }
     for UnreadableRun { run, reason } in &page.unreadable {
         note(&format!("run {run} cannot be read: {reason}; `trellis doctor` looks for more"));
     }
@@ -38,12 +46,12 @@ pub(crate) async fn run(desk: &Desk, global: &Global, runs: &Runs) -> Result<Exi
 
 /// One line per run. A terminal that is too narrow for all goes without the pattern and the seconds; only there
 /// are questions cut.
-fn lines(runs: &[ListedRun], columns: Option<usize>) -> Vec<String> {
+fn lines(runs: &[ListedRun], columns: Option<usize>, alone: bool) -> Vec<String> {
     const WIDE: usize = 110;
     let narrow = columns.is_some_and(|columns| columns < WIDE);
     let cells = |run: &ListedRun| {
         let started = run.started.get(..if narrow { 16 } else { 19 }).unwrap_or(&run.started).to_owned() + "Z";
-        let mut cells = vec![short(&run.run_id), run.state.to_string(), started];
+        let mut cells = vec![short(&run.run_id), state(run.state, alone), started];
         cells.push(format!("{:>8}", seconds(run.ms)));
         cells.extend((!narrow).then(|| clean(&run.pattern)));
         cells.push(one_line(&run.question));
@@ -52,11 +60,19 @@ fn lines(runs: &[ListedRun], columns: Option<usize>) -> Vec<String> {
     aligned(&runs.iter().map(cells).collect::<Vec<_>>(), columns)
 }
 
+/// Open, and nobody is there who could go on with it.
+pub(super) fn is_interrupted(state: RunState, alone: bool) -> bool {
+    alone && matches!(state, RunState::Queued | RunState::Running)
+}
+
+fn state(state: RunState, alone: bool) -> String {
+    if is_interrupted(state, alone) { "interrupted".to_owned() } else { state.to_string() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use trellis_domain::RunId;
-    use trellis_domain::run::RunState;
 
     #[test]
     fn a_line_fits_a_terminal_of_80_columns_and_is_whole_elsewhere() {
@@ -73,7 +89,7 @@ mod tests {
             out_token: None,
             question_truncated: false,
         };
-        let line = |columns| lines(std::slice::from_ref(&run), columns).concat();
+        let line = |columns| lines(std::slice::from_ref(&run), columns, /* alone */ false).concat();
         let narrow = line(Some(80));
         assert_eq!((narrow.chars().count(), narrow.ends_with('…')), (80, true), "{narrow}");
         assert!(narrow.starts_with("01234567  answered-partial  1970-01-01T00:00Z    59.9 s  why why"), "{narrow}");

@@ -14,6 +14,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use trellis_gateway::{Access, Phase, Server};
 use trellis_orchestrator::RunService;
+use trellis_orchestrator::documents::Loader;
+use trellis_orchestrator::ports::{Config, Role};
 use trellis_store::QuerySettings;
 
 pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure> {
@@ -36,21 +38,33 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     }
     let url = server.url();
     let app = App::open_to_serve(global, url.clone()).await?;
+    if serve.no_workers && !app.store.is_shared() {
+        let message = "nobody else can work on a data folder; leave --no-workers out, or name a --state";
+        return Err(Failure::usage(message));
+    }
     app.evaluate_queries(QuerySettings { spares: SPARES.min(queries.at_once), ..queries });
     let outside = tool_settings::outside(global)?;
-    let documents = app.loader(outside.embedder.clone())?;
-    let tables = app.table_loader(outside.embedder.clone());
+    let loaders = app.loaders(global, &outside)?;
+    let (documents, config) = (loaders.0.clone(), app.config());
+    let sweeping = tokio::spawn(async move {
+        if let Some(documents) = documents {
+            sweep(documents, config).await;
+        }
+    });
     let orchestrator = app.orchestrator(operator, models, outside);
     let runs = RunService::new(&orchestrator);
     let (stop, phase) = watch::channel(Phase::Serving);
     let entrance = Entrance { access, loopback_only: loopback_only && is_open && !serve.no_auth };
-    let gateway = gateway(&app, &orchestrator, (documents, tables), entrance, phase);
-    let graph = Arc::clone(&app.store.graph);
+    let gateway = gateway(&app, &orchestrator, loaders, entrance, phase);
     let (stop_indexing, indexed) = watch::channel(false);
-    let indexing = tokio::spawn(async move { graph.keep_up(indexed).await });
-    let mut workers = Serving::start(&orchestrator);
+    let indexing = tokio::spawn(app.store.index(indexed));
+    let mut workers = if serve.no_workers {
+        Serving::listen(&orchestrator)
+    } else {
+        Serving::start_as(&orchestrator, app.worker_options(&[Role::Agent, Role::Aggregator]))
+    };
     let open = runs.count_open().await?;
-    tracing::info!(%url, data = %app.store.path().display(), open_runs = open, "serving");
+    tracing::info!(%url, data = %app.store, open_runs = open, "serving");
     let mut http = tokio::spawn(server.serve(Arc::clone(&gateway)));
     let stopped = tokio::select! {
         () = interrupt.received() => Ok(()),
@@ -72,9 +86,18 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     }
     // It works on the folder, so it goes before the folder is given back.
     indexing.await.map_err(Failure::unexpected)?;
+    sweeping.abort();
+    drop(sweeping.await);
     let open = runs.count_open().await?;
     tracing::info!(open_runs = open, "stopped");
     stopped.map(|()| Exit::Ok)
+}
+
+/// Takes away what a process that died has left of documents that are gone. What is left again goes the next time.
+async fn sweep(documents: Loader, config: Arc<dyn Config>) {
+    if let Err(error) = documents.forget_orphans(&*config).await {
+        tracing::warn!(%error, "facts of removed documents may be left");
+    }
 }
 
 /// Each connection is an open file, and the usual limit is meant for programs that have few.

@@ -1,5 +1,6 @@
 //! Tables: which there are, what they say, and removing them.
 
+use super::knowledge::loaders;
 use crate::cli::{Global, Output, TablesCommand};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
@@ -52,10 +53,10 @@ async fn list(desk: &Desk, global: &Global) -> Result<Exit, Failure> {
         note("no rows are loaded; `trellis load FILE.csv` does it");
         return Ok(Exit::Ok);
     }
-    let header = ["collection", "table", "rows", "unfinished"].map(str::to_owned);
+    let header = ["collection", "table", "rows", "unfinished", "loaded by"].map(str::to_owned);
     let row = |found: &LoadedTable| {
         let (rows, unfinished) = (found.rows.to_string(), found.unfinished.len().to_string());
-        vec![found.collection.to_string(), found.table.clone(), rows, unfinished]
+        vec![found.collection.to_string(), found.table.clone(), rows, unfinished, loaders(&found.loaded_by)]
     };
     table(&header, &tables.iter().map(row).collect::<Vec<_>>())?;
     for found in tables.iter().filter(|found| !found.unfinished.is_empty()) {

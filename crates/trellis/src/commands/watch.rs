@@ -22,6 +22,8 @@ pub(super) enum RunItems<'a> {
     /// Workers of this process, and where to ask how the run is now.
     Workers(RunSubscription, &'a RunService, &'a Workspace),
     Server(Box<Stream<'a>>),
+    /// Workers of other processes that share the state.
+    Others(RunSubscription),
     /// Nobody is at work on it: there is what there is.
     Records(std::vec::IntoIter<Arc<Record>>),
 }
@@ -40,7 +42,7 @@ impl RunItems<'_> {
     /// The next item; None if no more will come.
     async fn next(&mut self) -> Result<Option<Item>, Failure> {
         match self {
-            Self::Workers(subscription, ..) => Ok(Some(subscription.next().await?)),
+            Self::Workers(subscription, ..) | Self::Others(subscription) => Ok(Some(subscription.next().await?)),
             Self::Server(stream) => stream.next().await.map(Some),
             Self::Records(records) => Ok(records.next().map(Item::Record)),
         }
@@ -55,6 +57,12 @@ pub(super) async fn run(desk: &Desk, global: &Global, wish: &str, strict: bool) 
     let mut interrupt = Interrupt::new()?;
     let source = match desk {
         Desk::Remote(server) => RunItems::Server(Box::new(server.follow(&run, global.quiet))),
+        Desk::Local(app) if app.store.is_shared() => {
+            let orchestrator = app.idle_orchestrator();
+            let runs = RunService::new(&orchestrator);
+            tokio::spawn(async move { orchestrator.hear().await });
+            RunItems::Others(runs.follow(app.workspace(), &run, 0))
+        }
         Desk::Local(_) => RunItems::Records(desk.records(&run).await?.into_iter()),
     };
     let screen = Follow::new(global, run.clone(), /* streaming */ true, LEAVES);

@@ -2,6 +2,7 @@
 
 use super::Desk;
 use super::server::Server;
+use crate::cli::Global;
 use crate::failure::{Exit, Failure};
 use crate::person;
 use base64::Engine;
@@ -12,11 +13,11 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::Collection;
-use trellis_orchestrator::documents::{LoadError, Loader, NewDocument, Outcome};
+use trellis_orchestrator::documents::{ExtractedFacts, FactsProgress, LoadError, Loaded, NewDocument, Outcome};
 use trellis_orchestrator::ports::Embedder;
 
-/// A large document with many vectors takes its time.
-const LOADING: Duration = Duration::from_mins(10);
+/// A large document with many vectors takes its time, and more so one that a model reads passage by passage.
+const LOADING: Duration = Duration::from_hours(12);
 
 /// A file that is to be searched.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct DocumentFile {
     /// Its MIME type.
     pub(crate) kind: &'static str,
     pub(crate) content: Vec<u8>,
+    /// Whether its facts are wanted, if there is a model for them.
+    pub(crate) facts: bool,
 }
 
 /// What came of it.
@@ -35,23 +38,45 @@ pub(crate) struct LoadedDocument {
     /// It was there already, as it is.
     #[serde(default)]
     pub(crate) unchanged: bool,
+    /// None if nobody was asked for them.
+    #[serde(default)]
+    pub(crate) facts: Option<ExtractedFacts>,
 }
 
 impl Desk {
-    /// Reads a file in passages, which are found from then on.
-    pub(crate) async fn load_document(
+    /// Reads files in passages, which are found from then on. What came of each, in their order; of none but the first if
+    /// nothing can be loaded at all.
+    pub(crate) async fn load_documents(
         &self,
         collection: &Collection,
-        file: DocumentFile,
-        embedder: Option<Arc<dyn Embedder>>,
-    ) -> Result<LoadedDocument, Failure> {
+        files: Vec<DocumentFile>,
+        (global, embedder): (&Global, Option<Arc<dyn Embedder>>),
+        progress: impl Fn(FactsProgress) + Send + Sync + 'static,
+    ) -> Vec<Result<LoadedDocument, Failure>> {
         match self {
             Self::Local(app) => {
-                let DocumentFile { id, kind, content } = file;
-                let document = NewDocument { id, title: None, kind: kind.to_owned(), content };
-                load(&app.loader(embedder)?.by(person::caller()), app.workspace(), collection, document).await
+                let wanted = files.iter().any(|file| file.facts);
+                let extraction = if wanted { app.extraction(global) } else { Ok(None) };
+                let loader = match extraction.and_then(|extraction| Ok((app.loader(embedder)?, extraction))) {
+                    Ok((loader, extraction)) => loader.by(person::caller()).extracting(extraction).telling(progress),
+                    Err(failure) => return vec![Err(failure)],
+                };
+                let documents = files.into_iter().map(|DocumentFile { id, kind, content, .. }| NewDocument {
+                    id,
+                    title: None,
+                    kind: kind.to_owned(),
+                    content,
+                });
+                let came = loader.load_all(app.workspace(), collection, documents).await;
+                came.into_iter().map(|came| came.map(LoadedDocument::from).map_err(failure)).collect()
             }
-            Self::Remote(server) => server.load_document(collection, file).await,
+            Self::Remote(server) => {
+                let mut came = Vec::new();
+                for file in files {
+                    came.push(server.load_document(collection, file).await);
+                }
+                came
+            }
         }
     }
 
@@ -70,20 +95,19 @@ impl Desk {
 fn failure(error: LoadError) -> Failure {
     let exit = match &error {
         LoadError::Read(_) => Exit::Usage,
-        LoadError::Embed(_) => Exit::Unreachable,
-        LoadError::Library(_) | LoadError::Search(_) => Exit::Unexpected,
+        LoadError::Embed(_) | LoadError::Facts { .. } => Exit::Unreachable,
+        LoadError::Library(_) | LoadError::Search(_) | LoadError::Knowledge(_) | LoadError::FactsBusy => {
+            Exit::Unexpected
+        }
     };
     Failure::new(exit, error.to_string())
 }
 
-async fn load(
-    loader: &Loader,
-    workspace: &trellis_domain::Workspace,
-    collection: &Collection,
-    document: NewDocument,
-) -> Result<LoadedDocument, Failure> {
-    let done = loader.load(workspace, collection, document).await.map_err(failure)?;
-    Ok(LoadedDocument { passages: done.passages, unchanged: done.outcome == Outcome::Unchanged })
+impl From<Loaded> for LoadedDocument {
+    fn from(loaded: Loaded) -> Self {
+        let unchanged = loaded.outcome == Outcome::Unchanged;
+        Self { passages: loaded.passages, unchanged, facts: loaded.facts }
+    }
 }
 
 /// Services say in their replies what is wrong.
@@ -119,8 +143,8 @@ struct Kept {
 
 impl Server {
     async fn load_document(&self, collection: &Collection, file: DocumentFile) -> Result<LoadedDocument, Failure> {
-        let DocumentFile { id, kind: _, content } = file;
-        let mut body = json!({ "id": id, "data": BASE64.encode(content), "collection": collection });
+        let DocumentFile { id, kind: _, content, facts } = file;
+        let mut body = json!({ "id": id, "data": BASE64.encode(content), "collection": collection, "facts": facts });
         if let Some(workspace) = self.named_workspace() {
             body["workspace"] = json!(workspace);
         }

@@ -10,7 +10,7 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::time::timeout;
 use trellis_domain::rdf::{Term, Triple};
-use trellis_orchestrator::ports::{Answer, Asking, Found, Graph, GraphError, QueryLimits};
+use trellis_orchestrator::ports::{Answer, Asking, Found, GraphError, QueryLimits};
 
 /// How long indexing may keep a query waiting that has all the time it needs, twice.
 const CATCHING_UP: Duration = Duration::from_mins(1);
@@ -44,10 +44,12 @@ fn too_slow(time: Duration, raise: &str) -> Failure {
 impl App {
     async fn sparql(&self, query: &str, limit: usize, time_limit: Option<Duration>) -> Result<Found<Answer>, Failure> {
         // Indexing what has finished is cheaper than projecting it for every query, but the query needs its time, too.
-        self.store.graph.catch_up_within(time_limit.unwrap_or(CATCHING_UP) / 2).await;
+        if let Some(folder) = self.store.folder() {
+            folder.graph.catch_up_within(time_limit.unwrap_or(CATCHING_UP) / 2).await;
+        }
         let limits = QueryLimits { max_rows: limit, time: time_limit.unwrap_or(Duration::MAX) };
         let asking = Asking { workspace: self.workspace(), caller: None, knowledge: None };
-        self.store.graph.query(asking, query, limits).await.map_err(|error| match error {
+        self.store.material.graph.query(asking, query, limits).await.map_err(|error| match error {
             GraphError::TimedOut(time) if Some(time) == time_limit => too_slow(time, "--timeout"),
             GraphError::TimedOut(time) => too_slow(time, "--query-limit time-s=SECONDS"),
             GraphError::Query(_)

@@ -4,6 +4,7 @@ use super::Desk;
 use super::server::{Server, ServerTrouble};
 use crate::app::App;
 use crate::failure::{Exit, Failure};
+use crate::person;
 use hyper::body::{Body, Frame};
 use reqwest::{Method, StatusCode};
 use serde::Deserialize;
@@ -15,7 +16,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use trellis_domain::Collection;
-use trellis_orchestrator::knowledge::{LoadError, Loaded, check, load};
+use trellis_orchestrator::knowledge::{LoadError, Loaded, NewSource, check_loaded, load};
 use trellis_orchestrator::ports::{KnowledgeError, KnowledgePlace, LoadedCollection};
 use trellis_rdf::{Format, Origin, ReadError, Statements};
 
@@ -110,9 +111,10 @@ impl App {
     ) -> Result<Loaded, Failure> {
         let RdfFile { reader, format, origin, source } = file;
         let wrong = |error: ReadError| Failure::usage(error.to_string());
-        let statements = Statements::new(reader, format, origin, check).map_err(wrong)?;
+        let statements = Statements::new(reader, format, origin, check_loaded).map_err(wrong)?;
         let knowledge = Arc::clone(&self.knowledge);
-        match load(knowledge, self.place(collection), source, statements, progress).await {
+        let source = NewSource { place: self.place(collection), name: source, by: person::caller() };
+        match load(knowledge, source, statements, progress).await {
             Ok(loaded) => Ok(loaded),
             Err(LoadError::Source(error)) => Err(wrong(error)),
             Err(LoadError::Knowledge(error)) => Err(error.into()),

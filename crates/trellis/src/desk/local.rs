@@ -8,7 +8,8 @@ use trellis_domain::RunId;
 use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
 use trellis_orchestrator::evidence::Evidence;
-use trellis_orchestrator::ports::{Config, Log, RunFilter};
+use trellis_orchestrator::ports::RunFilter;
+use trellis_orchestrator::status::{Nobody, Status};
 use trellis_orchestrator::summary::{Change, ListedRuns};
 use trellis_orchestrator::{Answering, Cancelling, DecideError, TellError};
 
@@ -27,6 +28,12 @@ impl App {
                 return Ok(all);
             }
         }
+    }
+
+    /// A folder that is ours now is worked on by nobody else, and we only look.
+    pub(super) async fn status(&self) -> Result<Status, Failure> {
+        let presence = self.store.presence().unwrap_or_else(|| Arc::new(Nobody));
+        Ok(self.runs().status(&*presence).await?)
     }
 
     pub(super) async fn with_prefix(&self, start: &str, limit: usize) -> Result<Vec<RunId>, Failure> {
@@ -60,6 +67,8 @@ impl App {
                 | DecideError::AlreadyDecided { .. }
                 | DecideError::NotAnOption { .. }
                 | DecideError::NoArguments
+                | DecideError::ContentMismatch
+                | DecideError::WrongContent(_)
                 | DecideError::ResultMismatch
                 | DecideError::TooLong { .. }),
             ) => Err(Failure::usage(error.to_string())),

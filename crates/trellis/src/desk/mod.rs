@@ -20,15 +20,19 @@ pub(crate) use stream::Stream;
 pub(crate) use tables::RowsFile;
 pub(crate) use tools::WantedCall;
 
-use crate::app::{App, Closed, Purpose, workspace};
+use crate::app::{App, Closed, workspace};
 use crate::cli::Global;
+use crate::cluster::Cluster;
 use crate::failure::{Exit, Failure};
+use crate::state::Purpose;
 use std::sync::Arc;
+use tokio::runtime::Handle;
 use trellis_domain::RunId;
 use trellis_domain::config::StoredItem;
 use trellis_domain::record::Record;
 use trellis_orchestrator::evidence::Evidence;
-use trellis_orchestrator::ports::{Log, LogEntry, RunFilter, Verdict};
+use trellis_orchestrator::ports::{LogEntry, RunFilter, Verdict};
+use trellis_orchestrator::status::Status;
 use trellis_orchestrator::summary::{Change, ListedRuns};
 use trellis_orchestrator::{Answering, Cancelling};
 
@@ -51,10 +55,17 @@ impl Desk {
     }
 
     fn existing(global: &Global, command: &str, purpose: Purpose) -> Result<Self, Failure> {
-        match named(global)? {
-            Some(server) => Ok(Self::Remote(server)),
-            None => Self::of(global, App::open_existing(global, command, purpose)),
+        // What is wrong with the settings here is no matter of a server's.
+        if let Some(server) = named(global)? {
+            return Ok(Self::Remote(server));
         }
+        let Some(cluster) = Cluster::named(global)? else {
+            return Self::of(global, App::open_existing(global, command, purpose));
+        };
+        // There is nothing else to do meanwhile.
+        let opening = App::open_shared(global, &cluster, command, purpose);
+        let app = tokio::task::block_in_place(|| Handle::current().block_on(opening))?;
+        Ok(Self::Local(Box::new(app)))
     }
 
     /// For working: a folder is made if need be, and its seeds are brought up to date.
@@ -208,6 +219,14 @@ impl Desk {
         }
     }
 
+    /// Writes items that somebody made up as one new version, or none of them.
+    pub(crate) async fn configure(&self, global: &Global, items: Vec<StoredItem>) -> Result<u64, Failure> {
+        if let Self::Local(app) = self {
+            tools::check_offered(app, global, &items)?;
+        }
+        self.put(items).await
+    }
+
     /// Writes items as one new version, or none of them.
     pub(crate) async fn put(&self, items: Vec<StoredItem>) -> Result<u64, Failure> {
         match self {
@@ -232,6 +251,14 @@ impl Desk {
         }
     }
 
+    /// How those are getting on who work there.
+    pub(crate) async fn status(&self) -> Result<Status, Failure> {
+        match self {
+            Self::Local(app) => app.status().await,
+            Self::Remote(server) => server.status().await,
+        }
+    }
+
     /// The name of the workspace.
     pub(crate) async fn workspace(&self) -> Result<String, Failure> {
         match self {
@@ -241,13 +268,16 @@ impl Desk {
     }
 }
 
-/// The server that was asked for: `--url`, else `TRUSTGRAPH_URL` unless a folder was named.
+/// The server that was asked for: `--url`, else `TRUSTGRAPH_URL` unless a folder or a state was named.
 fn named(global: &Global) -> Result<Option<Server>, Failure> {
+    if global.url.is_some() && global.shared.state.is_some() {
+        return Err(Failure::usage("--url and --state are two places; name one of them"));
+    }
     let known = || std::env::var("TRUSTGRAPH_URL").ok().filter(|url| !url.trim().is_empty());
-    let (url, origin) = match (&global.url, &global.data) {
-        (Some(url), _) => (url.clone(), Origin::Flag),
-        (None, Some(_)) => return Ok(None),
-        (None, None) => match known() {
+    let (url, origin) = match (&global.url, &global.data, &global.shared.state) {
+        (Some(url), _, _) => (url.clone(), Origin::Flag),
+        (None, Some(_), _) | (None, _, Some(_)) => return Ok(None),
+        (None, None, None) => match known() {
             Some(url) => (url, Origin::Environment),
             None => return Ok(None),
         },

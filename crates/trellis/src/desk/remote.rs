@@ -15,6 +15,7 @@ use trellis_domain::{RequestId, RunId, Selection};
 use trellis_orchestrator::evidence::Evidence;
 use trellis_orchestrator::ports::{LogEntry, RunFilter, Verdict};
 use trellis_orchestrator::service::RecordPage;
+use trellis_orchestrator::status::Status;
 use trellis_orchestrator::summary::{Change, ListedRuns};
 use trellis_orchestrator::{Answering, Cancelling};
 
@@ -108,6 +109,10 @@ impl Server {
         Ok(head.checkpoint)
     }
 
+    pub(super) async fn status(&self) -> Result<Status, Failure> {
+        self.ask(self.request(Method::GET, &["status"], &[])).await
+    }
+
     pub(super) async fn log_key(&self) -> Result<String, Failure> {
         let head: LogHead = self.ask(self.request(Method::GET, &["log"], &[])).await?;
         Ok(head.key)
@@ -172,7 +177,7 @@ impl Server {
         let (session, park) = answer.question.clone().map(|(session, number)| (session, Name::park(number))).unzip();
         let body = json!({
             "choice": answer.choice, "reason": answer.reason, "arguments": answer.arguments, "result": answer.result,
-            "session_id": session, "park": park,
+            "content": answer.content, "session_id": session, "park": park,
         });
         let request = self.request(Method::POST, &["runs", run.as_str(), "decide"], &[]).body(body.to_string());
         self.json::<Value>(request).await.map(|_| ()).map_err(|trouble| self.failure(trouble))

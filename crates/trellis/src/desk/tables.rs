@@ -4,13 +4,14 @@ use super::Desk;
 use super::knowledge::{SILENT, Upload};
 use super::server::{Server, ServerTrouble};
 use crate::failure::{Exit, Failure};
+use crate::person;
 use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use trellis_domain::Collection;
 use trellis_domain::table::TableSchema;
-use trellis_orchestrator::ports::{Embedder, LoadedTable, TablePlace, Tables as _, TablesError};
+use trellis_orchestrator::ports::{Embedder, LoadedTable, TablePlace, TablesError};
 use trellis_orchestrator::tables::graphql::{GraphqlRequest, answer};
 use trellis_orchestrator::tables::{LoadedRows, TableLoadError};
 use trellis_tabular::{Rows, Source};
@@ -61,7 +62,11 @@ impl Desk {
                     table: schema.name.clone(),
                 };
                 let rows = Rows::new(source, Arc::clone(&schema));
-                let loaded = app.table_loader(embedder).load(place, schema, stored_as, rows, progress).await;
+                let loaded = app
+                    .table_loader(embedder)
+                    .by(person::caller())
+                    .load(place, schema, stored_as, rows, progress)
+                    .await;
                 loaded.map_err(|error| match error {
                     TableLoadError::Source(error) => Failure::usage(error.to_string()),
                     TableLoadError::Tables(error) => error.into(),
@@ -75,7 +80,7 @@ impl Desk {
     /// Tables by collection and name.
     pub(crate) async fn tables(&self) -> Result<Vec<LoadedTable>, Failure> {
         match self {
-            Self::Local(app) => Ok(app.store.tables.tables(app.workspace()).await?),
+            Self::Local(app) => Ok(app.store.material.tables.tables(app.workspace()).await?),
             Self::Remote(server) => {
                 let listed: Listed = server.ask(server.request(Method::GET, &["tables"], &[])).await?;
                 Ok(listed.tables)
@@ -91,7 +96,7 @@ impl Desk {
                 let place = TablePlace { workspace, collection, table: table.to_owned() };
                 let nothing =
                     format!("there is no table `{table}` in `{}`; `trellis tables list` lists all", place.collection);
-                app.store.tables.remove(&place).await?.ok_or_else(|| Failure::new(Exit::NotFound, nothing))
+                app.store.material.tables.remove(&place).await?.ok_or_else(|| Failure::new(Exit::NotFound, nothing))
             }
             Self::Remote(server) => {
                 let path = ["tables", collection.as_str(), table];
@@ -105,11 +110,10 @@ impl Desk {
     pub(crate) async fn query_tables(&self, collection: &Collection, query: String) -> Result<Value, Failure> {
         match self {
             Self::Local(app) => {
-                use trellis_orchestrator::ports::Config as _;
                 let settings = app.store.config.pin(app.workspace()).await?;
                 let request = GraphqlRequest { query, ..GraphqlRequest::default() };
                 let place = (app.workspace(), collection);
-                let answer = answer(&*app.store.tables, place, &settings.schemas, &request).await;
+                let answer = answer(&*app.store.material.tables, place, &settings.schemas, &request).await;
                 Ok(json!({"data": answer.data, "errors": answer.errors, "cut": answer.cut}))
             }
             Self::Remote(server) => {

@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_domain::config::Settings;
-use trellis_orchestrator::ports::Config as _;
-use trellis_orchestrator::toolbox::{self, ListedTool, Trial, TrialError, TrialOutcome};
+use trellis_domain::config::{Settings, StoredItem};
+use trellis_orchestrator::ports::ConfigError;
+use trellis_orchestrator::toolbox::{self, KIND, ListedTool, Trial, TrialError, TrialOutcome};
 use trellis_tools::Tools;
 
 /// A tool may take its own time, and the server answers after it.
@@ -45,7 +45,7 @@ impl Desk {
         match self {
             Self::Local(app) => {
                 let (settings, tools) = bench(app, global).await?;
-                Ok(toolbox::list(&settings, &tools))
+                Ok(toolbox::list(app.workspace(), &settings, &tools))
             }
             Self::Remote(server) => {
                 let listed: ListedTools = server.ask(server.request(Method::GET, &["tools"], &[])).await?;
@@ -61,6 +61,16 @@ impl Desk {
             Self::Remote(server) => there(server, call).await,
         }
     }
+}
+
+/// That the operator offers the tools that items name.
+pub(super) fn check_offered(app: &App, global: &Global, items: &[StoredItem]) -> Result<(), Failure> {
+    if items.iter().all(|item| item.kind != KIND) {
+        return Ok(());
+    }
+    let mcp = tool_settings::outside(global)?.mcp;
+    let refused = toolbox::refused(items, app.workspace(), Some(&mcp));
+    if refused.is_empty() { Ok(()) } else { Err(ConfigError::Invalid(refused).into()) }
 }
 
 /// A folder's tools as they would be called.

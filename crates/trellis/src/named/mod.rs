@@ -1,6 +1,7 @@
 //! Settings by their names, as flags, environment and settings file write them: one limit, one limit of queries, one
-//! setting of models or of a provider.
+//! setting of models, of a provider or of a shared state.
 
+pub(crate) mod cluster_setting;
 mod limit;
 pub(crate) mod model_setting;
 pub(crate) mod provider_setting;
@@ -10,4 +11,4 @@ mod values;
 
 pub(crate) use limit::{Limit, LimitSource, some};
 pub(crate) use query_limit::QueryLimit;
-pub(crate) use values::text;
+pub(crate) use values::{text, whole};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use trellis_models::{ModelSettings, Prices};
 
 /// Everything that can be set for all models.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 16] = [
     "connect-timeout-ms",
     "first-token-timeout-ms",
     "between-tokens-timeout-ms",
@@ -20,6 +20,10 @@ const NAMES: [&str; 12] = [
     "keep-requests",
     "probe",
     "one-call-routing",
+    "extraction-calls",
+    "extraction-tokens",
+    "extraction-calls-per-day",
+    "extraction-tokens-per-day",
 ];
 
 /// Everything that can be set for one model.
@@ -45,7 +49,7 @@ const HIGHEST_PRICE: f64 = 1e6;
 
 /// Sets one thing for all models. Its name may be written with `_` or `-`.
 pub(crate) fn set(settings: &mut ModelSettings, name: &str, value: &str) -> Result<(), String> {
-    let usual = &mut settings.usual;
+    let (usual, facts) = (&mut settings.usual, &mut settings.extraction_budgets);
     match name.replace('_', "-").as_str() {
         "connect-timeout-ms" => usual.connect_timeout = milliseconds(value)?,
         "first-token-timeout-ms" => usual.first_token_timeout = milliseconds(value)?,
@@ -59,6 +63,10 @@ pub(crate) fn set(settings: &mut ModelSettings, name: &str, value: &str) -> Resu
         "keep-requests" => usual.keep_requests = yes(value)?,
         "probe" => usual.probe = yes(value)?,
         "one-call-routing" => usual.one_call_routing = Some(yes(value)?),
+        "extraction-calls" => facts.of_load.calls = whole(value)?,
+        "extraction-tokens" => facts.of_load.tokens = whole(value)?,
+        "extraction-calls-per-day" => facts.of_day.calls = whole(value)?,
+        "extraction-tokens-per-day" => facts.of_day.tokens = whole(value)?,
         _ => return Err(format!("there is no setting `{name}` of models; choose one of {}", NAMES.join(", "))),
     }
     Ok(())

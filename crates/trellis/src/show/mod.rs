@@ -2,21 +2,31 @@
 
 pub(crate) mod follow;
 mod footer;
+pub(crate) mod live;
+pub(crate) mod markdown;
 mod marks;
 pub(crate) mod run_text;
+mod said;
 mod table;
 mod text;
 pub(crate) mod tree;
+pub(crate) mod wrap;
 
 pub(crate) use footer::footer;
 pub(crate) use marks::Marks;
+pub(crate) use said::print_said;
 pub(crate) use table::{aligned, columns, table};
-pub(crate) use text::{clean, decide_marks, excerpt, grouped, one_line, padded, seconds, short, tokens, width};
+pub(crate) use text::{clean, cut, decide_marks, excerpt, grouped, one_line, padded, seconds, short, tokens, width};
 
-use crate::cli::Colour;
+use crate::cli::{Colour, Global};
 use anstream::ColorChoice;
 use std::io::Write;
 use trellis_domain::marks::with_visible_marks;
+
+/// The columns that were asked for, else those of the terminal; none where nothing limits a line.
+pub(crate) fn columns_for(global: &Global) -> Option<usize> {
+    global.width.map(usize::from).or_else(columns)
+}
 
 /// `auto` looks at each stream, `NO_COLOR` and `TERM`.
 pub(crate) fn decide_colour(colour: Colour) {
@@ -29,17 +39,17 @@ pub(crate) fn decide_colour(colour: Colour) {
 
 /// One line on stderr, coloured if it may be. Nobody there to read it is no failure.
 pub(crate) fn note(line: &str) {
-    drop(writeln!(anstream::stderr().lock(), "{line}"));
+    drop(live::beside(|| writeln!(anstream::stderr().lock(), "{line}")));
 }
 
 /// One line on stdout. A reader that has gone away ends the command quietly.
 pub(crate) fn print_line(line: &str) -> std::io::Result<()> {
-    writeln!(std::io::stdout().lock(), "{line}")
+    live::beside(|| writeln!(std::io::stdout().lock(), "{line}"))
 }
 
 /// One line on stdout, coloured if it may be.
 pub(crate) fn print_coloured(line: &str) -> std::io::Result<()> {
-    writeln!(anstream::stdout().lock(), "{line}")
+    live::beside(|| writeln!(anstream::stdout().lock(), "{line}"))
 }
 
 /// One line that was coloured whoever reads it, without its colours where they are not wanted.

@@ -1,6 +1,7 @@
 //! A run from its question to its end, as `run show` prints it and as other agents are told it.
 
 use super::tree::Tree;
+use super::wrap::{pieces, wrap};
 use super::{Marks, clean, seconds, tokens};
 use std::sync::Arc;
 use trellis_domain::record::Record;
@@ -20,17 +21,21 @@ pub(crate) struct RunStyle {
     pub(crate) marks: &'static Marks,
     /// How much of a text is shown if not all of it.
     pub(crate) width: usize,
+    /// No line is longer, if there is such a limit.
+    pub(crate) columns: Option<usize>,
 }
 
 /// The lines of a run, coloured.
 pub(crate) fn lines(run: &RunSummary, records: &[Arc<Record>], now: Timestamp, style: RunStyle) -> Vec<String> {
-    let RunStyle { full, marks, width } = style;
+    let RunStyle { full, marks, width, columns } = style;
     let mut lines = vec![heading(run, now).join(marks.between)];
     lines.extend(asked_by(records));
     let canceller = end_of(records, &run.run).and_then(|ended| ended.by.as_ref());
     lines.extend(canceller.map(|by| format!("cancelled by {}", clean(&by.to_string()))));
     let (trace, texts) = (trace(&project(records)), texts(records));
-    lines.extend(Tree { trace: &trace, texts: &texts, full, marks, width }.lines());
+    let fits = |line: String| columns.map_or_else(|| vec![line.clone()], |columns| wrap(&pieces(&line), columns));
+    let mut lines: Vec<_> = lines.into_iter().flat_map(fits).collect();
+    lines.extend(Tree { trace: &trace, texts: &texts, full, marks, width, columns }.lines());
     lines
 }
 
@@ -41,7 +46,7 @@ pub(crate) struct PlainRunText;
 impl RunText for PlainRunText {
     fn of(&self, run: &RunSummary, records: &[Arc<Record>], full: bool) -> String {
         const WIDTH: usize = 160;
-        let style = RunStyle { full, marks: Marks::of(/* ascii */ false), width: WIDTH };
+        let style = RunStyle { full, marks: Marks::of(/* ascii */ false), width: WIDTH, columns: None };
         let coloured = lines(run, records, RealWorld.now(), style).join("\n");
         anstream::adapter::strip_str(&coloured).to_string()
     }

@@ -226,3 +226,35 @@ fn files_are_loaded_into_the_folder_and_through_a_server_and_found() {
     let found = ok(data.path(), &["tools", "test", "books", "question=When does the shop open on Sundays?"]);
     assert!(found.contains("opens at seven"), "{found}");
 }
+
+#[test]
+fn many_documents_are_loaded_together_and_each_is_told() {
+    let (data, files) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let file = |number: usize| files.path().join(format!("{number:03}.md"));
+    for number in 0..150 {
+        std::fs::write(file(number), format!("# Page {number}\n\nThe page about number{number}.")).unwrap();
+    }
+    std::fs::write(file(70), b"\xff\xfe\xfd").unwrap();
+    let folder = files.path().to_str().unwrap();
+    let output = trellis(data.path(), &["load", folder, "--keep-going", "--output", "json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(11));
+    let loaded: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&loaded["documents"], &loaded["passages"]), (&json!(149), &json!(149)));
+    let told = loaded["files"].as_array().unwrap();
+    assert_eq!(told.len(), 150);
+    for (number, told) in told.iter().enumerate() {
+        assert!(told["source"].as_str().unwrap().ends_with(&format!("{number:03}.md")), "{told}");
+        assert_eq!(told["error"].is_string(), number == 70, "{told}");
+    }
+    ok(data.path(), &["tools", "add", "handbook", TOOL]);
+    for number in [0, 63, 64, 69, 71, 149] {
+        let text = found(data.path(), &format!("number{number}"));
+        assert!(text.contains(&format!("(p1) Page {number} ")), "{text}");
+    }
+    let (_, told) = crate::fails(data.path(), &["load", folder]);
+    assert!(told.contains("070.md: ") && !told.contains("149.md"), "the first that fails ends the command: {told}");
+    std::fs::remove_file(file(70)).unwrap();
+    let again = json(data.path(), &["load", folder]);
+    let unchanged = again["files"].as_array().unwrap().iter().filter(|file| file["unchanged"] == true).count();
+    assert_eq!(unchanged, 149, "{again}");
+}

@@ -192,7 +192,10 @@ fn an_interrupt_stops_watching_and_says_how_to_go_on() {
         let output = interrupt(alone(data.path(), "mine", "300"));
         assert_eq!(output.status.code(), Some(130));
         let told = stderr(&output);
-        assert!(told.contains("\n`trellis resume` continues run mine, and so does the next `trellis ask`"), "{told}");
+        assert!(
+            told.contains("\nrun mine is interrupted; what it has done so far is kept\ngo on: trellis resume mine "),
+            "{told}"
+        );
         let last = stdout(&output).lines().last().map(|line| serde_json::from_str::<Value>(line).unwrap());
         assert_eq!(last, Some(serde_json::json!({"type": "run.detached", "run_id": "mine"})));
     }
@@ -252,23 +255,55 @@ fn a_reader_that_goes_away_does_not_count_against_the_run() {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-        assert!(stderr(&output).contains("`trellis resume` continues run mine"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("go on: trellis resume mine "), "{}", stderr(&output));
     }
     resume(data.path());
     assert_whole(data.path(), "mine");
 }
 
+/// Several were left open. Another question is answered without them, and each goes on only when somebody asks for it.
 #[test]
-fn the_next_ask_finishes_open_runs_too() {
+fn an_interrupted_run_goes_on_when_somebody_asks_for_it_and_not_with_the_next_question() {
     let data = TempDir::new().unwrap();
-    kill_after(alone(data.path(), "old", "100"), 2);
-    let output = trellis(data.path(), &["ask", "Another?", "--session", "new"])
-        .env("TRELLIS_REHEARSAL_DELAY_MS", "5")
-        .output()
-        .unwrap();
-    assert!(output.status.success());
-    // It leaves when its own run has ended; what it did of the other is recorded.
-    assert!(!recorded(data.path(), "old").is_empty());
-    run(data.path(), &["resume"]);
+    interrupt(alone(data.path(), "old", "200"));
+    kill_after(alone(data.path(), "older", "100"), 2);
+    let before = ["old", "older"].map(|run| json(data.path(), &["run", "show", run]));
+    let output = run(data.path(), &["ask", "Another?", "--session", "new"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("other open runs: 2; `trellis runs` lists them"), "{}", stderr(&output));
+    assert_eq!(
+        ["old", "older"].map(|run| json(data.path(), &["run", "show", run])["sessions"].clone()),
+        before.map(|run| run["sessions"].clone()),
+        "nobody has worked on them"
+    );
+    let listed = run(data.path(), &["runs"]);
+    assert_eq!(stdout(&listed).matches("  interrupted  ").count(), 2, "{}", stdout(&listed));
+    assert!(stderr(&listed).contains("`trellis resume RUN` goes on with one"), "{}", stderr(&listed));
+    assert!(stderr(&run(data.path(), &["run", "show", "old"])).contains("`trellis resume old` goes on with it"));
+
+    let resumed = run(data.path(), &["resume", "old"]);
+    assert_eq!(resumed.status.code(), Some(0), "{}", stderr(&resumed));
+    assert!(stderr(&resumed).contains("financial-data("), "its steps are shown: {}", stderr(&resumed));
+    assert_eq!(stdout(&resumed), ok(data.path(), &["run", "answer", "old"]), "and its answer");
     assert_whole(data.path(), "old");
+    assert!(stdout(&run(data.path(), &["runs"])).contains("older  interrupted"));
+    assert_eq!(run(data.path(), &["resume", "nothing"]).status.code(), Some(5));
+    let again = run(data.path(), &["resume", "old"]);
+    assert_eq!((again.status.code(), stdout(&again)), (Some(0), stdout(&resumed)), "nothing is done again");
+    resume(data.path());
+    assert_whole(data.path(), "older");
+}
+
+/// While somebody else is worked on, the time that a run waits is not its own.
+#[test]
+fn the_deadline_of_an_interrupted_run_does_not_come_nearer_while_others_are_worked_on() {
+    let data = TempDir::new().unwrap();
+    let team = |data: &Path| logged(data, &["--session", "team", "--limit", "fan-in-timeout-ms=4000"], "5");
+    // Four agents are sent out, and the process goes before they are done.
+    kill_after(team(data.path()), 6);
+    assert!(alone(data.path(), "other", "15").wait_with_output().unwrap().status.success());
+    let other = json(data.path(), &["run", "show", "other"]);
+    assert!(other["ms"].as_u64().unwrap() > 4_000, "it lasted for longer than the deadline: {}", other["ms"]);
+    resume(data.path());
+    assert_joined(data.path(), "team", "after another");
 }

@@ -48,6 +48,7 @@ fn a_file_is_loaded_asked_about_and_removed() {
     let found = &listed["collections"][0];
     assert_eq!((found["collection"].as_str(), found["quads"].as_u64()), (Some("default"), Some(5)));
     assert_eq!((found["sources"].as_u64(), found["unfinished"].as_array().map(Vec::len)), (Some(2), Some(0)));
+    assert_eq!(found["loaded_by"][0]["surface"], "command-line", "{found}");
     ok(data.path(), &["ask", "What now?"]);
     assert_eq!(rows(data.path(), "SELECT ?q { ?s tg:query ?q }"), 1, "runs are asked about as before");
     ok(data.path(), &["graph", "rebuild"]);

@@ -4,20 +4,26 @@
 mod approval;
 mod bad_input;
 mod cancelled;
+mod cluster;
+mod cluster_trouble;
 mod configuration;
 mod conversation;
 mod crashes;
+mod deploy;
 mod documents;
 mod erased;
 mod evaluated;
 mod everyday;
 mod example;
+mod explained;
+mod facts;
 mod graph_rag;
 mod killed;
 mod limits;
 mod loaded;
 mod long;
 mod mcp;
+mod mcp_asking;
 mod mcp_served;
 mod models;
 mod older;
@@ -35,6 +41,8 @@ mod steering;
 mod stopped;
 mod tables;
 mod templates;
+#[cfg(unix)]
+mod terminal;
 mod tools;
 mod uncertain;
 mod who;
@@ -75,6 +83,9 @@ pub(crate) fn somewhere(home: &Path, arguments: &[&str]) -> Command {
     command.env_remove("TRELLIS_DATA").env("XDG_DATA_HOME", home.join("own-data"));
     for name in ["TRUSTGRAPH_URL", "TRUSTGRAPH_TOKEN", "TRUSTGRAPH_WORKSPACE", "TRELLIS_TOKEN", "TRELLIS_TOKENS"] {
         command.env_remove(name);
+    }
+    for name in ["STATE", "BUS", "DEPLOYMENT", "CONNECTIONS", "CLAIM_SECONDS"] {
+        command.env_remove(format!("TRELLIS_{name}"));
     }
     // Nobody's own key is used here.
     command.env("TRELLIS_MODEL", "rehearsal");
@@ -124,11 +135,12 @@ pub(crate) fn fails(data: &Path, arguments: &[&str]) -> (i32, String) {
 }
 
 /// Listens until the test ends, with a thread for each connection. Gives the address.
-pub(crate) fn listen(answer: fn(std::net::TcpStream) -> Option<()>) -> String {
+pub(crate) fn listen(answer: impl Fn(std::net::TcpStream) -> Option<()> + Clone + Send + 'static) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
+            let answer = answer.clone();
             std::thread::spawn(move || answer(stream));
         }
     });

@@ -1,5 +1,6 @@
 //! Tools on MCP servers: found, added, called from the command line and by a run.
 
+use crate::served::Served;
 use crate::{fails, json, ok, stderr, stdout, trellis};
 use serde_json::{Value, json};
 use std::fs::write;
@@ -30,9 +31,12 @@ fn answer(stream: TcpStream) -> Option<()> {
         let mut body = vec![0; length];
         stream.read_exact(&mut body).ok()?;
         let request: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let is_mcp = first.split(' ').nth(1)?.starts_with("/mcp");
-        let (status, kind, body) =
-            if is_mcp { said(&request, &token) } else { ("200 OK", "text/event-stream", model(&request)) };
+        let path = first.split(' ').nth(1)?;
+        let (status, kind, body) = if path.starts_with("/mcp") {
+            said(&request, &token, path)
+        } else {
+            ("200 OK", "text/event-stream", model(&request))
+        };
         let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n", body.len());
         stream.get_mut().write_all(head.as_bytes()).ok()?;
         stream.get_mut().write_all(body.as_bytes()).ok()?;
@@ -41,7 +45,8 @@ fn answer(stream: TcpStream) -> Option<()> {
 
 const TOKEN: &str = "Bearer tk-weather-1";
 
-fn said(request: &Value, token: &str) -> (&'static str, &'static str, String) {
+/// At `/mcp/odd` it has a tool whose argument nobody can name, besides.
+fn said(request: &Value, token: &str, path: &str) -> (&'static str, &'static str, String) {
     if token != TOKEN {
         return ("401 Unauthorized", "text/plain", "who are you?".to_owned());
     }
@@ -60,9 +65,14 @@ fn said(request: &Value, token: &str) -> (&'static str, &'static str, String) {
                 json!({ "name": name, "description": format!("the {name}"), "inputSchema": schema })
             };
             let city = json!({ "city": { "type": "string" }, "days": { "type": "integer" } });
-            done(
-                json!({ "tools": [tool("weather", city), tool("flood", json!({})), tool("stream", json!({})), tool("lie", json!([3]))] }),
-            )
+            let odd = tool("odd", json!({ "": { "type": "string" } }));
+            let usual =
+                [tool("weather", city), tool("flood", json!({})), tool("stream", json!({})), tool("lie", json!([3]))];
+            done(match path {
+                "/mcp/odd" => json!({ "tools": [&odd, &usual[0]] }),
+                "/mcp/only-odd" => json!({ "tools": [odd] }),
+                _ => json!({ "tools": usual }),
+            })
         }
         "tools/call" => match request["params"]["name"].as_str().unwrap_or_default() {
             "weather" if request["params"]["_meta"]["trellis/idempotency-key"].is_string() => {
@@ -137,6 +147,101 @@ fn what_a_server_has_is_found_added_and_called() {
     let listed = json(data.path(), &["tools", "list"]);
     let tool = listed["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "weather").unwrap();
     assert_eq!(tool["can_be_called"], json!(false), "{tool}");
+}
+
+/// The server at a path of it.
+fn at(address: &str, path: &str) -> Value {
+    json!({ "url": format!("http://{address}{path}"), "headers": { "Authorization": "Bearer ${WEATHER_TOKEN}" } })
+}
+
+#[test]
+fn what_can_be_a_tool_is_added_and_the_rest_is_told_of() {
+    let address = serve();
+    let data = folder(&json!({ "w": at(&address, "/mcp/odd"), "o": at(&address, "/mcp/only-odd") }));
+    let some = with_servers(&data, &["tools", "discover", "w", "--add"]).output().unwrap();
+    assert_eq!(some.status.code(), Some(11), "{}", stderr(&some));
+    let told = stderr(&some);
+    assert!(told.contains("added 1 tool") && told.contains("odd of w can be no tool here"), "{told}");
+    assert!(told.contains("entry 1 has no name"), "{told}");
+    assert!(tells(&data, &["tools", "test", "--unsafe", "weather", "city=Oslo"]).contains("celsius 7"));
+    let none = with_servers(&data, &["tools", "discover", "o", "--add"]).output().unwrap();
+    assert_eq!(none.status.code(), Some(6), "{}", stderr(&none));
+}
+
+/// The operator's file limits who may use a server, and what of it: in lists, at discovery, in configuration and at a call.
+#[test]
+fn what_the_operator_does_not_offer_is_not_found_not_configured_and_not_called() {
+    let address = serve();
+    let mut server = at(&address, "/mcp");
+    let data = folder(&json!({ "w": server }));
+    assert!(tells(&data, &["tools", "discover", "--add"]).contains("added 4 tools"));
+    (server["workspaces"], server["tools"]) = (json!(["default"]), json!(["weather"]));
+    write(data.path().join("mcp.json"), json!({ "mcpServers": { "w": server } }).to_string()).unwrap();
+
+    let found = tells(&data, &["tools", "discover"]);
+    let listed = |tool: &str| found.lines().any(|line| line.starts_with(&format!("w       {tool}")));
+    assert!(listed("weather") && !listed("flood"), "{found}");
+    assert!(found.contains("the tool `flood` is not found at the server w any more"), "{found}");
+    let refusal = "the operator does not offer the tool `flood` of the MCP server `w`; offered are: weather";
+    let called = tells(&data, &["tools", "test", "--unsafe", "flood"]);
+    assert!(called.contains(refusal), "{called}");
+    let doctor = tells(&data, &["doctor"]);
+    assert!(doctor.contains(&format!("flood is not offered: {refusal}")), "{doctor}");
+    let item = r#"{"type": "mcp-tool", "server": "w", "mcp-tool": "flood"}"#;
+    for command in [["tools", "add", "again", item].as_slice(), &["config", "put", "tool", "again", item]] {
+        let added = with_servers(&data, command).output().unwrap();
+        assert_eq!(added.status.code(), Some(6), "{}", stderr(&added));
+        assert!(stderr(&added).contains(refusal), "{}", stderr(&added));
+    }
+
+    // Others hear of it as of one that does not exist.
+    let other = |arguments: &[&str]| tells(&data, &[arguments, &["--workspace", "other"]].concat());
+    assert!(other(&["tools", "discover", "w"]).contains("no MCP server is named"));
+    let unknown = "there is no MCP server `w`";
+    other(&["tools", "add", "weather", r#"{"type": "mcp-tool", "server": "w", "mcp-tool": "weather"}"#]);
+    assert!(other(&["tools", "test", "--unsafe", "weather"]).contains(unknown));
+    assert!(tells(&data, &["tools", "test", "--unsafe", "weather", "city=Oslo"]).contains("celsius 7"));
+
+    // And so over a server.
+    let over_http = served(&data);
+    let (status, reply) = over_http.reply("PUT", "/api/v1/tools/again", item);
+    assert!(status == 422 && reply.to_string().contains("does not offer the tool `flood`"), "{status} {reply}");
+    let (status, reply) = over_http.reply("POST", "/api/v1/tools/flood/test", r#"{"unsafe": true}"#);
+    assert!(status == 409 && reply.to_string().contains("does not offer the tool `flood`"), "{status} {reply}");
+    let (status, reply) = over_http.reply("POST", "/api/v1/tools/discover?workspace=other", r#"{"server": "w"}"#);
+    assert_eq!(status, 404, "{reply}");
+    let (status, reply) = over_http.reply("POST", "/api/v1/tools/weather/test?workspace=other", r#"{"unsafe": true}"#);
+    assert!(status == 409 && reply.to_string().contains(unknown), "{status} {reply}");
+
+    (server["workspaces"], server["tools"]) = (json!("default"), Value::Null);
+    write(data.path().join("mcp.json"), json!({ "mcpServers": { "w": server } }).to_string()).unwrap();
+    let wrong = tells(&data, &["tools", "discover"]);
+    assert!(wrong.contains("mcp.json: the server `w`: `workspaces` is to be a list of names"), "{wrong}");
+}
+
+fn served(data: &TempDir) -> Served {
+    let file = data.path().join("mcp.json");
+    Served::start_at(data.path(), "127.0.0.1:0", |command| {
+        command.env("TRELLIS_MCP_CONFIG", &file).env("WEATHER_TOKEN", "tk-weather-1")
+    })
+}
+
+#[test]
+fn a_server_asks_servers_for_their_tools_and_adds_them() {
+    let address = serve();
+    let data = folder(&json!({ "w": at(&address, "/mcp/odd"), "o": at(&address, "/mcp/only-odd") }));
+    let served = served(&data);
+    let found = served.json("POST", "/api/v1/tools/discover", r#"{"server": "w"}"#);
+    let names: Vec<_> = found["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!((names, &found["added"], &found["version"]), (vec!["odd", "weather"], &json!([]), &Value::Null));
+    let added = served.json("POST", "/api/v1/tools/discover", r#"{"server": "w", "add": true}"#);
+    assert_eq!((&added["added"], &added["not_added"][0]["name"]), (&json!(["weather"]), &json!("odd")), "{added}");
+    assert!(added["version"].is_u64() && added["failed"] == json!([]), "{added}");
+    let call = r#"{"arguments": {"city": "Oslo"}, "unsafe": true}"#;
+    let tried = served.json("POST", "/api/v1/tools/weather/test", call);
+    assert_eq!(tried["observation"], r#"celsius 7, asked for {"city":"Oslo"}"#, "{tried}");
+    let (status, none) = served.reply("POST", "/api/v1/tools/discover", r#"{"server": "o", "add": true}"#);
+    assert!(status == 422 && none.to_string().contains("entry 1 has no name"), "{status} {none}");
 }
 
 #[test]

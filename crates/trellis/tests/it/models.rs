@@ -1,5 +1,6 @@
 //! Real models, as far as a stub behind a real connection is one.
 
+use crate::served::Served;
 use crate::{fails, ok, stderr, stdout, trellis};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
@@ -164,6 +165,31 @@ fn the_next_model_in_the_list_answers() {
     let output = asking(&folder, &address, &arguments).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).contains("Scripted by the rehearsal model"), "{}", stdout(&output));
+}
+
+/// Two models, and the caller says which.
+#[test]
+fn a_question_to_a_server_chooses_its_model() {
+    let (folder, home, address) = (TempDir::new().unwrap(), TempDir::new().unwrap(), serve("200 OK"));
+    let mut command = asking(&folder, &address, &["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+    command.args(["--model", "openai/moss-1", "--model", "rehearsal"]);
+    let server = Served::spawn(command, drop);
+    let url = server.url();
+    let asks = |model: &[&str]| {
+        let arguments = [&["ask", "Why is moss green?", "--quiet", "--url", &url], model].concat();
+        trellis(home.path(), &arguments).output().unwrap()
+    };
+    for (model, answer) in [
+        (&[][..], "Because of chlorophyll."),
+        (&["--model", "openai/moss-1"], "Because of chlorophyll."),
+        (&["--model", "rehearsal"], "Scripted by the rehearsal model"),
+    ] {
+        let output = asks(model);
+        assert!(stdout(&output).contains(answer), "{model:?}: {}{}", stdout(&output), stderr(&output));
+    }
+    let unknown = asks(&["--model", "openai/fern-9"]);
+    assert_eq!(unknown.status.code(), Some(2), "{}", stderr(&unknown));
+    assert!(stderr(&unknown).contains("openai/fern-9"), "{}", stderr(&unknown));
 }
 
 #[test]

@@ -96,15 +96,14 @@ fn whoever_is_no_trellis_server_is_told_from_one() {
 fn commands_that_need_the_folder_say_so_and_what_to_do_instead() {
     let folder = TempDir::new().unwrap();
     let server = Served::start(folder.path());
-    let commands = [
-        (&["resume"][..], "continues its runs by itself"),
-        (&["doctor"], "stop the server"),
-        (&["graph", "rebuild"], "stop the server"),
-    ];
+    let commands = [(&["resume"][..], "continues its runs by itself"), (&["graph", "rebuild"], "stop the server")];
     for (command, instead) in commands {
         refused(&mut at(&server.url(), folder.path(), command), 2, &["not with --url", instead]);
         refused(&mut trellis(folder.path(), command), 7, &["is in use by `trellis serve`", &server.url(), instead]);
     }
+    refused(&mut at(&server.url(), folder.path(), &["doctor"]), 2, &["not with --url", "stop the server"]);
+    let told = ok(folder.path(), &["doctor"]);
+    assert!(told.contains("in use by `trellis serve`") && told.contains(" answers\n"), "{told}");
     refused(&mut at(&server.url(), folder.path(), &["serve"]), 2, &["is a server itself"]);
     refused(&mut trellis(folder.path(), &["serve", "--listen", "127.0.0.1:0"]), 7, &["is in use by `trellis serve`"]);
     let mut model = at(&server.url(), folder.path(), &["ask", "Why?", "--model", "nobody/nothing"]);

@@ -86,6 +86,13 @@ impl Served {
         (status, serde_json::from_str(body).unwrap_or_else(|_| panic!("{reply}")))
     }
 
+    /// The events of a run as they come, until it has ended.
+    pub(crate) fn events(&self, run: &str) -> Vec<Value> {
+        let stream = self.request("GET", &format!("/api/v1/runs/{run}/events"), "", "");
+        let lines = stream.lines().map_while(Result::ok);
+        lines.filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect()
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }

@@ -45,6 +45,7 @@ fn a_file_gets_a_schema_and_its_rows_are_asked() {
     assert_eq!(json(data.path(), &["load", &file])["changed"], 1);
     let listed = json(data.path(), &["tables", "list"]);
     assert_eq!((&listed["tables"][0]["table"], &listed["tables"][0]["rows"]), (&json!("cities"), &json!(3)));
+    assert_eq!(listed["tables"][0]["loaded_by"][0]["surface"], "command-line");
     assert!(ok(data.path(), &["doctor"]).contains("3 rows in 1 table"));
     assert!(failed(data.path(), &["tables", "query", "{ cities { size } }"]).contains("has no field `size`"));
     assert_eq!(json(data.path(), &["tables", "remove", "cities"])["rows"], 3);
@@ -183,4 +184,33 @@ fn vectors(request: &Value) -> String {
     };
     let data: Vec<_> = request["input"].as_array().unwrap().iter().map(vector).collect();
     json!({ "data": data }).to_string()
+}
+
+/// Of the tests of the reader: 100 cities, packed by another program.
+fn packed() -> String {
+    format!("{}/../tabular/tests/files/zstd.parquet", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn parquet_files_are_loaded_on_a_folder_and_at_a_server() {
+    let (data, files) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let file = files.path().join("cities.parquet");
+    std::fs::copy(packed(), &file).unwrap();
+    let file = file.to_str().unwrap();
+    let loaded = json(data.path(), &["load", file]);
+    assert_eq!((&loaded["rows"], &loaded["new_rows"]), (&json!(100), &json!(100)), "{loaded}");
+    let schema = ok(data.path(), &["config", "get", "schema", "cities"]);
+    assert!(schema.contains("\"Rows of cities.parquet\"") && schema.contains("\"primary_key\""), "{schema}");
+    let broken = write(files.path(), "broken.parquet", &std::fs::read(file).unwrap()[..900]);
+    let told = failed(data.path(), &["load", &broken, "--schema", "cities"]);
+    assert!(told.contains("broken.parquet: the Parquet file cannot be read: "), "{told}");
+    let server = Served::start(data.path());
+    let loaded = json(data.path(), &["load", file, "--collection", "world"]);
+    assert_eq!((&loaded["rows"], &loaded["new_rows"]), (&json!(100), &json!(100)), "{loaded}");
+    let told = failed(data.path(), &["load", &broken, "--schema", "cities"]);
+    assert!(told.contains("broken.parquet: the Parquet file cannot be read: "), "{told}");
+    let query = "{ cities(where: {id: {gte: 98}}) { name } }";
+    let found = json(data.path(), &["tables", "query", query, "--collection", "world"]);
+    assert_eq!(found["cities"], json!([{"name": "City 98"}, {"name": "City 99"}]));
+    drop(server);
 }

@@ -34,15 +34,17 @@ pub(crate) async fn decide(
     Ok(Json(DecidedRun { run_id: run.run.as_str().to_owned(), session_id, park, choice }))
 }
 
-fn answering(body: &Map<String, Value>, by: Caller) -> Result<Answering, ApiError> {
-    refuse_unknown(body, &["choice", "reason", "arguments", "result", "session_id", "park"], "a decision")?;
+/// The answer that a body tells of.
+pub(crate) fn answering(body: &Map<String, Value>, by: Caller) -> Result<Answering, ApiError> {
+    refuse_unknown(body, &["choice", "reason", "arguments", "result", "content", "session_id", "park"], "a decision")?;
     let members = Members::new(body);
     let text = |name: &str| members.text(name).map(|text| text.filter(|text| !text.is_empty()).map(str::to_owned));
-    let arguments = match body.get("arguments") {
-        None | Some(Value::Null) => None,
-        Some(Value::Object(arguments)) => Some(arguments.clone()),
-        Some(other) => return Err(ApiError::request(format!("`arguments` must be an object, found {other}"))),
+    let object = |name: &str| match body.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(object)) => Ok(Some(object.clone())),
+        Some(other) => Err(ApiError::request(format!("`{name}` must be an object, found {other}"))),
     };
+    let (arguments, content) = (object("arguments")?, object("content")?);
     let question = match (text("session_id")?, text("park")?) {
         (None, None) => None,
         (Some(session), Some(park)) => {
@@ -56,5 +58,5 @@ fn answering(body: &Map<String, Value>, by: Caller) -> Result<Answering, ApiErro
         }
     };
     let choice = text("choice")?.ok_or_else(|| ApiError::request("`choice` is missing; name one of the options"))?;
-    Ok(Answering { question, choice, reason: text("reason")?, arguments, result: text("result")?, by })
+    Ok(Answering { question, choice, reason: text("reason")?, arguments, result: text("result")?, content, by })
 }

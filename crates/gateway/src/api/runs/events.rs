@@ -63,7 +63,7 @@ enum Shape {
 /// Follow a run
 ///
 /// Server-sent events. A durable event has its number as `id`, its type as `event` and one JSON object as `data`; types
-/// are `run.started`, `call.intended`, `step.completed`, `fanout.started`, `agent.started`, `agent.completed`, `fanout.joined`,
+/// are `run.started`, `call.intended`, `input.required`, `step.completed`, `fanout.started`, `agent.started`, `agent.completed`, `fanout.joined`,
 /// `decision.requested`, `decision.made`, `run.completed` and `run.failed`. Between them come events of type `chunk`
 /// without id: text while it is written, under the `message_id` of its message. `RunEvent` tells the members of each.
 ///

@@ -2,6 +2,7 @@
 
 use super::{ApiError, FoundRun, Place, Usual};
 use crate::bounds;
+use crate::checks::gathered;
 use crate::inside::Gateway;
 use axum::Json;
 use axum::extract::State;
@@ -26,9 +27,10 @@ pub(crate) async fn evidence(
     State(gateway): State<Arc<Gateway>>,
     FoundRun { inside, run, .. }: FoundRun,
 ) -> Result<Json<Evidence>, ApiError> {
-    let _turn = gateway.capacity().checks.turn().await;
-    match inside.log().evidence(inside.workspace(), &run.run, bounds::EVIDENCE).await {
+    let turn = gateway.capacity().checks.turn(inside.workspace()).await;
+    let turn = turn.ok_or_else(ApiError::too_many_checks)?;
+    match gathered(Arc::clone(inside.log()), (inside.workspace(), &run.run), bounds::EVIDENCE, turn).await? {
         Err(LogError::TooLarge(most)) => Err(ApiError::evidence_too_large(&run.run, most)),
-        evidence => evidence?.map(Json).ok_or_else(|| ApiError::no_run(run.run.as_str())),
+        gathered => gathered?.0.map(Json).ok_or_else(|| ApiError::no_run(run.run.as_str())),
     }
 }

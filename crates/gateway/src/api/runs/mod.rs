@@ -3,7 +3,7 @@
 
 mod cancel;
 pub(crate) mod create;
-mod decide;
+pub(crate) mod decide;
 mod events;
 mod evidence;
 mod export;

@@ -169,6 +169,9 @@ pub(crate) struct Decision {
     /// With the choice `result`: what the call has brought
     #[schema(nullable = false)]
     result: Option<String>,
+    /// With the choice `answer`: what the tool asks for, by the fields of its form; of several forms, by their names
+    #[schema(nullable = false, value_type = Option<Object>)]
+    content: Option<Value>,
     /// Together with `park`, which question is meant; not needed if only one is open
     #[schema(nullable = false)]
     session_id: Option<String>,

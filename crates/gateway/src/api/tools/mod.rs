@@ -13,6 +13,7 @@ use crate::members::Members;
 use axum::Json;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
+use axum::routing::MethodRouter;
 use serde_json::{Map, Value};
 use shapes::{AddedTool, NewTool, OneTool, ToolList};
 use std::sync::Arc;
@@ -32,6 +33,18 @@ pub(crate) fn router() -> OpenApiRouter<Arc<Gateway>> {
         .routes(routes!(discover::discover))
         .routes(routes!(get, put, remove))
         .routes(routes!(test::test))
+        .route(DISCOVER, called_discover())
+}
+
+/// Where servers are asked for their tools.
+const DISCOVER: &str = "/api/v1/tools/discover";
+
+/// A tool may be called as that path ends. Its own methods are those of any other.
+fn called_discover() -> MethodRouter<Arc<Gateway>> {
+    let it = || Named("discover".to_owned());
+    axum::routing::get(move |entered: Entered| get(it(), entered))
+        .put(move |entered: Entered, body: JsonObject| put(it(), entered, body))
+        .delete(move |entered: Entered| remove(it(), entered))
 }
 
 /// The tool that a path names.
@@ -56,7 +69,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
 )]
 async fn list(Entered { inside, .. }: Entered) -> Result<Json<ToolList>, ApiError> {
     let settings = inside.config().pin(inside.workspace()).await?;
-    Ok(Json(ToolList { version: settings.version, tools: toolbox::list(&settings, inside.tools()) }))
+    Ok(Json(ToolList {
+        version: settings.version,
+        tools: toolbox::list(inside.workspace(), &settings, inside.tools()),
+    }))
 }
 
 /// Read a tool
@@ -78,7 +94,7 @@ async fn get(Named(name): Named, Entered { inside, .. }: Entered) -> Result<Json
 async fn listed(inside: &Inside, item: &StoredItem) -> Result<Option<ListedTool>, ApiError> {
     let Ok(ConfigItem::Tool(tool)) = validate(&item.kind, &item.key, &item.value) else { return Ok(None) };
     let settings = inside.config().pin(inside.workspace()).await?;
-    Ok(Some(ListedTool::of(&tool, &settings, inside.tools())))
+    Ok(Some(ListedTool::of(inside.workspace(), &tool, &settings, inside.tools())))
 }
 
 /// Add or change a tool
@@ -106,7 +122,7 @@ async fn put(
         _ => (Value::Object(body), Vec::new()),
     };
     let item = StoredItem { kind: KIND.to_owned(), key: name, value: value.to_string() };
-    let version = inside.config().put(inside.workspace(), vec![item.clone()], inside.caller(Surface::Api)).await?;
+    let version = inside.configure(vec![item.clone()], inside.caller(Surface::Api)).await?;
     let tool = listed(&inside, &item).await?.ok_or_else(|| ApiError::internal("a valid tool is none"))?;
     Ok(Json(AddedTool { version, key: item.key, item: value, tool, notes }))
 }

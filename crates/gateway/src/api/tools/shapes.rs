@@ -116,10 +116,14 @@ pub(crate) struct NewDiscovery {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DiscoveredTools {
     pub(crate) tools: Vec<DiscoveredTool>,
+    /// How servers differ from what is configured of them, a line for each tool; only if they are asked for all, without `add`
+    pub(crate) changed: Vec<String>,
     /// Servers that did not answer
     pub(crate) failed: Vec<SilentServer>,
     /// The keys of the tools that were added
     pub(crate) added: Vec<String>,
+    /// Tools that can be none here
+    pub(crate) not_added: Vec<RefusedTool>,
     /// The version of the configuration, if something was added
     #[schema(nullable)]
     pub(crate) version: Option<u64>,
@@ -134,6 +138,14 @@ pub(crate) struct DiscoveredTool {
     pub(crate) effect: String,
     #[schema(value_type = Vec<Object>)]
     pub(crate) arguments: Vec<Value>,
+}
+
+/// A tool on a server that can be none here.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RefusedTool {
+    pub(crate) server: String,
+    pub(crate) name: String,
+    pub(crate) reason: String,
 }
 
 /// A server that did not say what it has.

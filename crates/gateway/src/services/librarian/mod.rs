@@ -211,7 +211,11 @@ fn unforgotten(error: LoadError) -> ServiceError {
     match error {
         LoadError::Search(error) => error.into(),
         LoadError::Library(error) => error.into(),
-        error @ (LoadError::Read(_) | LoadError::Embed(_)) => ServiceError::gateway(error.to_string()),
+        error @ (LoadError::Read(_)
+        | LoadError::Embed(_)
+        | LoadError::Knowledge(_)
+        | LoadError::Facts { .. }
+        | LoadError::FactsBusy) => ServiceError::gateway(error.to_string()),
     }
 }
 

@@ -23,13 +23,16 @@ impl Desk<'_> {
                 "the document has {size} bytes; at most {most} MiB can be searched"
             )));
         }
-        // Held until it is loaded: those that wait hold nothing.
+        // Held until it is found: those that wait hold nothing. Its facts take longer, and have a gate of their own.
         let busy = || ServiceError::gateway("other documents are being processed; ask again in a while");
-        let _permit = self.call.inside.begin_processing().ok_or_else(busy)?;
+        let permit = self.call.inside.begin_processing().ok_or_else(busy)?;
         let content = library.read(workspace, &found, 0..found.size).await?;
         let title = Some(found.metadata.title).filter(|title| !title.is_empty());
         let document = NewDocument { id: id.clone(), title, kind: found.metadata.kind, content };
         let loader = loader.by(self.call.inside.caller(self.call.surface));
-        loader.load(workspace, &collection, document).await.map(drop).map_err(ServiceError::from)
+        let found = loader.make_searchable(workspace, &collection, document).await?;
+        drop(permit);
+        loader.take_facts(found).await?;
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@
 mod descriptor;
 mod sample;
 
-use super::asking::{Told, ask};
+use super::asking::{Told, ask, mark};
 use super::model::begin;
 use crate::call::Call;
 use crate::error::{Code, ServiceError};
@@ -121,7 +121,7 @@ async fn select(call: &Call, sample: &str) -> Result<Vec<String>, ServiceError> 
         (_, _) => {}
     }
     let allowed = json!({"type": "array", "items": {"type": "string", "enum": schemas.keys().collect::<Vec<_>>()}});
-    let variables = [("question", json!(sample)), ("schemas", described(&schemas, false))];
+    let variables = [("question", json!(sample)), ("schemas", described(&schemas, false)), ("mark", mark(call))];
     let Told { value, .. } = ask(call, SELECTION, variables, allowed).await?;
     let named = value.as_array().map(Vec::as_slice).unwrap_or_default().iter().filter_map(Value::as_str);
     // They are shown as they are written in queries.
@@ -140,7 +140,7 @@ async fn describe(call: &Call, sample: &str, kind: Kind, name: &str) -> Result<V
     let mut options = look.options.clone();
     let mut pairs: Pairs = by_name(&look, &schema);
     if !is_whole(&pairs, &schema) {
-        let variables = [("sample", json!(sample)), ("schemas", described(&schemas, true))];
+        let variables = [("sample", json!(sample)), ("schemas", described(&schemas, true)), ("mark", mark(call))];
         match ask(call, DESCRIPTOR, variables, reply_schema(&look, &schema)).await {
             Ok(Told { value, .. }) => {
                 if options.is_empty()

@@ -89,10 +89,12 @@ impl Api {
             parts.len() == wanted.len() && parts.iter().zip(&wanted).all(same)
         };
         let paths = self.document["paths"].as_object().unwrap();
-        // A path without variables goes before one with.
-        let template = paths.keys().filter(fits).min_by_key(|path| path.matches('{').count());
+        let method = method.to_lowercase();
+        // A path without variables goes before one with, if it has the method.
+        let fitting = paths.keys().filter(fits);
+        let template = fitting.min_by_key(|path| (paths[*path].get(&method).is_none(), path.matches('{').count()));
         let template = template.unwrap_or_else(|| panic!("{path} is not in the document"));
-        &paths[template][method.to_lowercase()]
+        &paths[template][method]
     }
 
     fn hold_against_document(&self, method: &str, path: &str, reply: &Reply) {

@@ -94,6 +94,22 @@ async fn an_operation_of_this_server_becomes_a_tool_and_is_stored_expanded() {
     assert_eq!(stored["item"], added["item"], "what runs is what is on record");
 }
 
+/// `POST /api/v1/tools/discover` asks servers. All else at that path is about a tool of that name.
+#[tokio::test]
+async fn a_tool_may_be_called_discover() {
+    let api = Api::open().await;
+    let gone = api.get("/api/v1/tools/discover").await.refusal();
+    assert_eq!(gone, (404, "there is no tool `discover`; GET /api/v1/tools lists them".to_owned()));
+    assert_eq!(put(&api, "discover", &weather("GET")).await.0, 200);
+    assert_eq!(api.get("/api/v1/tools/discover").await.json()["key"], "discover");
+    let call = json!({ "arguments": { "question": "Oslo" } });
+    let tried = api.post("/api/v1/tools/discover/test", "", &call).await;
+    assert_eq!((tried.status, &tried.json()["failed"]), (200, &json!(false)));
+    assert_eq!(api.post("/api/v1/tools/discover", "", &json!({})).await.refusal().0, 404, "there are no servers");
+    assert_eq!(api.call("DELETE", "/api/v1/tools/discover", "", "").await.status, 200);
+    assert_eq!(api.get("/api/v1/tools/discover").await.status, 404);
+}
+
 #[tokio::test]
 async fn the_tools_of_a_workspace_are_nobody_elses() {
     let token = |name: &str, secret: &str| (Token::new(secret), Identity::user(name, [Workspace::new(name).unwrap()]));

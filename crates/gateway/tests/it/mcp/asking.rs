@@ -119,7 +119,7 @@ async fn within(is_so: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_question_to_a_person_is_told_and_not_decided_here() {
+async fn a_question_to_a_person_is_told_and_can_be_answered_elsewhere() {
     let house = careful().await;
     let asked = use_tool(&house, "ask", &question(&json!({"tools": 1, "answer": "so"}))).await;
     let value = &asked["structuredContent"];

@@ -4,7 +4,7 @@ use super::{call, newest, newest_headers, question, speak, use_tool};
 use crate::house::{House, Setup};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::evidence::Evidence;
 use trellis_orchestrator::memory::EmptyLog;
@@ -15,6 +15,7 @@ use trellis_orchestrator::ports::{BoxFuture, JournalError, Log, LogEntry, LogErr
 struct SizedLog {
     bytes: usize,
     asked: AtomicUsize,
+    erasures: AtomicU64,
 }
 
 impl Log for SizedLog {
@@ -40,6 +41,10 @@ impl Log for SizedLog {
         EmptyLog.evidence(workspace, run, most)
     }
 
+    fn erasures(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
+        Box::pin(std::future::ready(Ok(self.erasures.load(Ordering::Relaxed))))
+    }
+
     fn entries(&self, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<LogEntry>, JournalError>> {
         EmptyLog.entries(from, limit)
     }
@@ -50,7 +55,7 @@ impl Log for SizedLog {
 }
 
 async fn house(bytes: usize) -> (House, Arc<SizedLog>) {
-    let log = Arc::new(SizedLog { bytes, asked: AtomicUsize::default() });
+    let log = Arc::new(SizedLog { bytes, asked: AtomicUsize::default(), erasures: AtomicU64::default() });
     let house = House::with(Setup { log: Arc::clone(&log) as _, ..Setup::default() }).await;
     (house, log)
 }
@@ -66,6 +71,12 @@ async fn a_run_that_has_ended_is_checked_once_however_often_somebody_looks() {
         assert_eq!(again["structuredContent"]["verified"], first["verified"]);
     }
     assert_eq!(log.asked.load(Ordering::Relaxed), 1);
+    // What was erased since may have been of this run.
+    log.erasures.store(1, Ordering::Relaxed);
+    for _ in 0..2 {
+        use_tool(&house, "wait_for_run", &json!({"run_id": first["run_id"]})).await;
+    }
+    assert_eq!(log.asked.load(Ordering::Relaxed), 2);
     house.shut().await;
 }
 

@@ -2,7 +2,9 @@
 
 mod asking;
 mod checked;
+mod deciding;
 mod doors;
+mod memory;
 mod tasks;
 
 use crate::house::{House, Setup};

@@ -1,8 +1,8 @@
 //! Nothing in a graph can go missing or be changed unnoticed.
 
 use crate::projector::tests::fixture::{
-    asked_run, cancelled_by_somebody, cancelled_plan, cancelled_supervisor, check_with, parked_run, plan_run,
-    react_run, supervisor_run, texts, uncertain_run,
+    asked_run, cancelled_by_somebody, cancelled_plan, cancelled_supervisor, check_with, input_run, parked_run,
+    plan_run, react_run, supervisor_run, texts, uncertain_run,
 };
 use crate::projector::tests::random_run::{any_run, finished_run, has_ended};
 use crate::projector::{events, project};
@@ -51,6 +51,14 @@ fn whole_runs_of_all_patterns_have_no_faults() {
     for records in runs() {
         assert_eq!(check_with(&project(&records), &texts(&records)), []);
     }
+}
+
+#[test]
+fn a_call_whose_tool_asked_for_input_is_not_uncertain() {
+    let says_so = |records: &[Record]| project(records).iter().any(|quad| quad.p.text() == trellis::UNCERTAIN_CALL);
+    assert!(says_so(&uncertain_run()) && !says_so(&input_run()));
+    // Not one of `RUNS`: nothing follows from a question that nobody has answered, so only a replay misses it.
+    assert_eq!(check_with(&project(&input_run()), &texts(&input_run())), []);
 }
 
 #[test]

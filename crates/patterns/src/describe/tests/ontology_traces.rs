@@ -3,7 +3,7 @@
 use crate::plan::PlanNames;
 use crate::projector::project;
 use crate::projector::tests::fixture::{
-    Script, accepted, cancelled_plan, cancelled_supervisor, ending, parked_run, plan_run, priced, react_run,
+    Script, accepted, cancelled_plan, cancelled_supervisor, ending, input_run, parked_run, plan_run, priced, react_run,
     step_answer, supervisor_run, uncertain_run, unreadable,
 };
 use crate::projector::tests::random_run::any_run;
@@ -55,6 +55,7 @@ fn runs() -> Vec<Vec<Record>> {
         react_run(),
         parked_run(),
         uncertain_run(),
+        input_run(),
         plan_run(),
         cancelled_plan(),
         supervisor_run(),
@@ -87,6 +88,7 @@ fn retrievals() -> Vec<Explained> {
         score: 0.5,
         reasoning: Some("it fits".to_owned()),
         choice: 0,
+        passages: vec!["urn:passage".to_owned()],
     };
     let (trace, nothing) = (GraphTrace::new("g"), Usage::default());
     let document = Some("urn:document");

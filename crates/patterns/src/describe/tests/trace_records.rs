@@ -261,7 +261,7 @@ fn check_record(session: &SessionTrace, Record { header, body }: &Record) {
     let iteration = super::asked::iteration(header);
     match body {
         // These runs ask nobody.
-        Body::Intended(_) | Body::Parked(_) | Body::Settled(_) | Body::Told(_) => {
+        Body::Intended(_) | Body::InputRequired(_) | Body::Parked(_) | Body::Settled(_) | Body::Told(_) => {
             panic!("{} is unexpected", header.name)
         }
         Body::Accepted(accepted) => {

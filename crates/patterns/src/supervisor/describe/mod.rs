@@ -35,6 +35,7 @@ impl Describer for TeamActs {
             | Body::Routed(_)
             | Body::Observed(_)
             | Body::Intended(_)
+            | Body::InputRequired(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Told(_)

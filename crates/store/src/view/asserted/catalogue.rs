@@ -8,12 +8,15 @@ use crate::view::term_id::{WORKSPACE_ID_BYTES, WorkspaceId};
 use crate::view::trees::Snapshot;
 use lsm_tree::Guard;
 use sha2::{Digest, Sha256};
-use trellis_domain::Collection;
+use trellis_domain::{Caller, Collection};
 
 const NO_INDEX: u8 = 0;
 const COLLECTION: u8 = b'c';
 const REMOVED: u8 = b'r';
 const SOURCE: u8 = b's';
+/// What the first byte of a source's row says.
+const FINISHED: u8 = 1;
+const HAS_LOADER: u8 = 2;
 /// What a row's key begins with, before what it is about.
 pub(super) const START: usize = WORKSPACE_ID_BYTES + 2;
 
@@ -53,20 +56,38 @@ impl Entry {
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) finished: bool,
+    /// Who loaded it last; none if that was not noted.
+    pub(super) by: Option<Caller>,
 }
 
 impl Source {
-    pub(super) fn new(name: &str, finished: bool) -> Self {
-        Self { name: name.to_owned(), finished }
+    pub(super) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), finished: false, by: None }
     }
 
+    /// Finished or not and whether it is known who loaded it; then who, with its length, and the name.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        [&[u8::from(self.finished)], self.name.as_bytes()].concat()
+        let by = self.by.as_ref().map(|by| serde_json::to_vec(by).expect("a caller is always JSON"));
+        let first = if self.finished { FINISHED } else { 0 } | if by.is_some() { HAS_LOADER } else { 0 };
+        let mut bytes = vec![first];
+        if let Some(by) = by {
+            bytes.extend(u32::try_from(by.len()).expect("a caller's name is short").to_be_bytes());
+            bytes.extend(by);
+        }
+        bytes.extend(self.name.as_bytes());
+        bytes
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
-        let (finished, name) = bytes.split_first()?;
-        Some(Self { name: String::from_utf8(name.to_vec()).ok()?, finished: *finished == 1 })
+        let (first, mut rest) = bytes.split_first()?;
+        let mut by = None;
+        if first & HAS_LOADER > 0 {
+            let (length, behind) = rest.split_first_chunk()?;
+            let (loader, name) = behind.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
+            by = Some(serde_json::from_slice(loader).ok()?);
+            rest = name;
+        }
+        Some(Self { name: String::from_utf8(rest.to_vec()).ok()?, finished: first & FINISHED > 0, by })
     }
 }
 
@@ -179,4 +200,22 @@ fn rows_from(snapshot: &Snapshot, prefix: &[u8]) -> Result<Vec<KeyAndValue>, Vie
         rows.push((key.to_vec(), value.to_vec()));
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trellis_domain::Surface;
+
+    #[test]
+    fn sources_are_read_as_they_were_written_and_as_they_were_before() {
+        let loader = Caller::new(Some("ada".to_owned()), Surface::Api);
+        for (finished, by) in [(false, None), (true, None), (false, Some(loader.clone())), (true, Some(loader))] {
+            let source = Source { name: "a file".to_owned(), finished, by };
+            assert_eq!(Source::read(&source.to_bytes()), Some(source));
+        }
+        let old = Source { name: "old".to_owned(), finished: true, by: None };
+        assert_eq!(Source::read(b"\x01old"), Some(old));
+        assert_eq!(Source::read(b"\x02\0\0\0\x09{}"), None);
+    }
 }

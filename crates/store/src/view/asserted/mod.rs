@@ -9,6 +9,7 @@
 
 mod catalogue;
 mod check;
+mod graphs;
 
 use super::additions::Additions;
 use super::order::{Order, quad_key};
@@ -21,13 +22,14 @@ use super::trees::Trees;
 use super::{RECENT_TERMS, ViewError, trees};
 use catalogue::{Entry, Source, collection_key, place_of, removed_key, source_key};
 use lsm_tree::Guard;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard};
 use trellis_domain::rdf::Quad;
-use trellis_domain::{Collection, Workspace};
+use trellis_domain::{Caller, Collection, Workspace};
 use trellis_orchestrator::knowledge::{MOST_COLLECTIONS, MOST_SOURCES, check, check_source, too_many_collections};
-use trellis_orchestrator::ports::{Added, KnowledgeError, KnowledgePlace, LoadedCollection};
+use trellis_orchestrator::ports::{Added, JournalError, KnowledgeError, KnowledgePlace, LoadedBy, LoadedCollection};
 
 /// Keys that are removed in one batch.
 const REMOVED_TOGETHER: usize = 10_000;
@@ -98,7 +100,8 @@ impl Asserted {
         let writing = self.trees.write();
         writing.put_quad(&collection_key(workspace, &place.collection), &entry.to_bytes());
         if marks {
-            writing.put_quad(&source_key(here, source), &Source::new(source, false).to_bytes());
+            let by = known.and_then(|known| known.by);
+            writing.put_quad(&source_key(here, source), &Source { by, ..Source::new(source) }.to_bytes());
         }
         let (written, _) = additions.write(&writing);
         for key in written {
@@ -116,11 +119,43 @@ impl Asserted {
         // Somebody may have removed the collection meanwhile: then there is nothing to finish.
         if let Some(entry) = catalogue::entry(&snapshot, workspace, &place.collection).map_err(loaded_failed)? {
             let here = place_of(workspace, &place.collection, entry.generation);
+            let known = catalogue::source(&snapshot, here, source).map_err(loaded_failed)?;
+            let finished = Source { finished: true, ..known.unwrap_or_else(|| Source::new(source)) };
             let writing = self.trees.write();
-            writing.put_quad(&source_key(here, source), &Source::new(source, true).to_bytes());
+            writing.put_quad(&source_key(here, source), &finished.to_bytes());
             writing.show();
         }
         self.trees.persist().map_err(|error| unwritten(error).into())
+    }
+
+    /// Notes who loads a source that is there.
+    pub(crate) fn note_loader(
+        &self,
+        place: &KnowledgePlace,
+        source: &str,
+        caller: &Caller,
+    ) -> Result<(), KnowledgeError> {
+        let _alone = self.writer();
+        self.trees.make_room().map_err(unwritten)?;
+        let workspace = WorkspaceId::of(place.workspace.as_str());
+        let snapshot = self.trees.snapshot();
+        let found = catalogue::entry(&snapshot, workspace, &place.collection).map_err(loaded_failed)?;
+        let Some(entry) = found else { return Ok(()) };
+        let here = place_of(workspace, &place.collection, entry.generation);
+        let known = catalogue::source(&snapshot, here, source).map_err(loaded_failed)?;
+        if let Some(known) = known.filter(|known| known.by.as_ref() != Some(caller)) {
+            let writing = self.trees.write();
+            let noted = Source { by: Some(caller.clone()), ..known };
+            writing.put_quad(&source_key(here, source), &noted.to_bytes());
+            writing.show();
+        }
+        Ok(())
+    }
+
+    /// Everything that was added is on disk.
+    pub(crate) fn save(&self) -> Result<(), JournalError> {
+        let _alone = self.writer();
+        self.trees.persist().map_err(unwritten)
     }
 
     pub(crate) fn collections(&self, workspace: &Workspace) -> Result<Vec<LoadedCollection>, ViewError> {
@@ -129,11 +164,19 @@ impl Asserted {
         let mut listed = Vec::new();
         for (collection, entry) in catalogue::entries(&snapshot, workspace)? {
             let sources = catalogue::sources(&snapshot, place_of(workspace, &collection, entry.generation))?;
+            let loader = |source: &Source| source.by.as_ref().map_or(LoadedBy::UNRECORDED, LoadedBy::from);
+            let loaded_by: BTreeSet<_> = sources.iter().map(loader).collect();
             let (finished, unfinished): (Vec<_>, Vec<_>) = sources.into_iter().partition(|source| source.finished);
             let mut unfinished: Vec<_> = unfinished.into_iter().map(|source| source.name).collect();
             unfinished.sort();
             let (quads, sources) = (entry.sum.rows, finished.len() as u64);
-            listed.push(LoadedCollection { collection, quads, sources, unfinished });
+            listed.push(LoadedCollection {
+                collection,
+                quads,
+                sources,
+                unfinished,
+                loaded_by: loaded_by.into_iter().collect(),
+            });
         }
         Ok(listed)
     }
@@ -222,12 +265,10 @@ impl Asserted {
 }
 
 /// What could not be written, or was found damaged on the way.
-fn unwritten(error: ViewError) -> trellis_orchestrator::ports::JournalError {
+fn unwritten(error: ViewError) -> JournalError {
     if let ViewError::Files(error) = error {
         let advice = "free some space or check the folder's permissions, then load again";
-        return trellis_orchestrator::ports::JournalError::Write(format!(
-            "knowledge was not stored: {error}; {advice}"
-        ));
+        return JournalError::Write(format!("knowledge was not stored: {error}; {advice}"));
     }
     loaded_failed(error)
 }

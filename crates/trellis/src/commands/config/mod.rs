@@ -1,14 +1,15 @@
 //! Configuration items from the command line.
 
 mod history;
+mod overview;
 
 use super::read_input;
-use crate::app::Purpose;
 use crate::cli::{ConfigCommand, Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 use crate::guarded::{OWN, broken_template};
 use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
+use crate::state::Purpose;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -55,6 +56,8 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
         ConfigCommand::Get { kind, key, at: Some(version) } => {
             print_value(history::value_at(&desk, kind, key, *version).await?)
         }
+        ConfigCommand::Matrix => overview::matrix(&desk, global).await,
+        ConfigCommand::Log { limit } => overview::log(&desk, global, *limit).await,
         ConfigCommand::History { kind, key } => history::list(&desk, global, kind, key).await,
         ConfigCommand::Put { kind, key, value } => {
             let value = match value.strip_prefix('@') {
@@ -63,7 +66,7 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
                 None => value.clone(),
             };
             let item = StoredItem { kind: kind.clone(), key: key.clone(), value };
-            let version = desk.put(vec![item]).await?;
+            let version = desk.configure(global, vec![item]).await?;
             let name = clean(&format!("{kind}/{key}"));
             if AGENT_TYPES.contains(&kind.as_str()) {
                 note(&format!("wrote {name}, configuration version {version}; new runs use it"));
@@ -83,7 +86,7 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
             Ok(Exit::Ok)
         }
         ConfigCommand::Export { file } => export(&desk, file.as_deref()).await,
-        ConfigCommand::Import { file } => import(&desk, file).await,
+        ConfigCommand::Import { file } => import(&desk, global, file).await,
         ConfigCommand::Validate { .. } => {
             let (version, items) = desk.items().await?;
             report(global, &problems(&Settings::take(version, items.clone()).0, &items))
@@ -95,6 +98,8 @@ const fn purpose(command: &ConfigCommand) -> Purpose {
     match command {
         ConfigCommand::List { .. }
         | ConfigCommand::Get { .. }
+        | ConfigCommand::Matrix
+        | ConfigCommand::Log { .. }
         | ConfigCommand::History { .. }
         | ConfigCommand::Export { .. }
         | ConfigCommand::Validate { .. } => Purpose::Read,
@@ -164,7 +169,7 @@ async fn export(desk: &Desk, file: Option<&Path>) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-async fn import(desk: &Desk, file: &Path) -> Result<Exit, Failure> {
+async fn import(desk: &Desk, global: &Global, file: &Path) -> Result<Exit, Failure> {
     let (_, present) = desk.items().await?;
     let json = |text: &str| serde_json::from_str::<Value>(text).ok();
     let same = |a: &str, b: &str| a == b || json(a).is_some_and(|a| Some(a) == json(b));
@@ -179,7 +184,7 @@ async fn import(desk: &Desk, file: &Path) -> Result<Exit, Failure> {
         return Ok(Exit::Ok);
     }
     let count = changed.len();
-    let version = desk.put(changed).await?;
+    let version = desk.configure(global, changed).await?;
     note(&format!("items written: {count}, configuration version {version}; new runs use them"));
     warn(desk).await?;
     Ok(Exit::Ok)
@@ -215,4 +220,23 @@ fn report(global: &Global, problems: &[Problem]) -> Result<Exit, Failure> {
         problems.iter().try_for_each(|problem| print_line(&clean(&problem.to_string())))?;
     }
     Ok(if problems.is_empty() { Exit::Ok } else { Exit::InvalidConfig })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It cannot be written any more, but may have been, by a program from before.
+    #[test]
+    fn doctor_names_a_service_that_has_only_queues() {
+        let value = json!({ "request-queue": "request:tg:joke", "response-queue": "response:tg:joke" }).to_string();
+        let items = [StoredItem { kind: "tool-service".to_owned(), key: "joke".to_owned(), value }];
+        let told: Vec<_> =
+            problems(&Settings::take(1, items.to_vec()).0, &items).iter().map(ToString::to_string).collect();
+        let named = told.iter().filter(|problem| problem.contains("joke") && problem.contains("message broker"));
+        assert_eq!(named.count(), 1, "{told:?}");
+        let value = json!({ "url": "https://jokes.example.com/" }).to_string();
+        let items = items.map(|item| StoredItem { value: value.clone(), ..item });
+        assert!(!problems(&Settings::take(1, items.to_vec()).0, &items).iter().any(|problem| problem.key == "joke"));
+    }
 }

@@ -5,17 +5,20 @@ mod recording;
 mod routed;
 mod trials;
 
-use crate::app::{App, Purpose};
+pub(super) use routed::RoutedOnly;
+
+use crate::app::App;
 use crate::cli::{Eval, Global, Output};
+use crate::cluster::Cluster;
 use crate::failure::{Exit, Failure};
 use crate::person;
 use crate::serving::Interrupt;
 use crate::show::note;
+use crate::state::Purpose;
 use answerer::Answerer;
 use std::path::Path;
 use trellis_domain::config::StoredItem;
 use trellis_evaluation::{Documents, Report, Suite, Trial, recorded_tool_items, tool_items};
-use trellis_orchestrator::ports::Config as _;
 use trials::Trials;
 
 /// Where the runs go unless another workspace is named: their tools are none for other questions.
@@ -36,6 +39,9 @@ pub(crate) async fn run(global: &Global, eval: &Eval) -> Result<Exit, Failure> {
         Some(folder) => Some(recording::read(global, folder).await?),
         None => None,
     };
+    if Cluster::named(global)?.is_some() {
+        return Err(Failure::usage("other workers would answer; evaluate in a data folder: name one with --data"));
+    }
     let app = App::open(global, "eval", Purpose::Write).await.map_err(Failure::from)?;
     let tools = tool_items().into_iter().chain(recorded_tool_items(suite.items.iter().map(|item| &item.recorded)));
     put_tools(&app, tools.collect(), is_ours).await?;

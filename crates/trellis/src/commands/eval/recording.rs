@@ -1,9 +1,10 @@
 //! What models replied in the runs of an earlier evaluation.
 
-use crate::app::{App, Purpose};
+use crate::app::App;
 use crate::cli::Global;
 use crate::failure::{Exit, Failure};
 use crate::show::note;
+use crate::state::Purpose;
 use std::path::Path;
 use trellis_models::RecordedRun;
 use trellis_orchestrator::ports::{RunFilter, UnreadableRun};

@@ -14,18 +14,18 @@ use trellis_orchestrator::ports::{
 /// Whoever answers prompts, without those that a run asks once it is routed and before it is cancelled: a model would work
 /// for nobody, and a recorded reply would be missing elsewhere.
 #[derive(Debug)]
-pub(super) struct RoutedOnly {
+pub(crate) struct RoutedOnly {
     inner: Arc<dyn Prompter>,
     runs: Mutex<HashSet<RunId>>,
 }
 
 impl RoutedOnly {
-    pub(super) fn new(inner: Arc<dyn Prompter>) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Prompter>) -> Self {
         Self { inner, runs: Mutex::default() }
     }
 
     /// Nobody follows this run once it is routed.
-    pub(super) fn begin(&self, run: RunId) {
+    pub(crate) fn begin(&self, run: RunId) {
         self.runs.lock().insert(run);
     }
 

@@ -5,6 +5,7 @@ use crate::show::{clean, note};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Read};
 use trellis_domain::counted;
+use trellis_orchestrator::documents::FactsProgress;
 use trellis_orchestrator::knowledge::Loaded;
 use trellis_orchestrator::tables::LoadedRows;
 
@@ -36,6 +37,10 @@ impl Progress {
 
     pub(super) fn at_rows(&self, name: &str, loaded: LoadedRows) {
         self.bar.set_message(format!("{} {}", clean(name), counted(loaded.rows, "row")));
+    }
+
+    pub(super) fn at_facts(&self, name: &str, FactsProgress { done, passages }: FactsProgress) {
+        self.bar.set_message(format!("{} facts of {done} of {}", clean(name), counted(passages, "passage")));
     }
 
     /// A file that was read in one go.

@@ -3,10 +3,12 @@
 
 use super::found::FoundFile;
 use super::progress::Progress;
+use crate::app::parquet_program;
 use crate::desk::{Desk, RowsFile};
 use crate::failure::{Exit, Failure};
 use crate::show::note;
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use trellis_domain::Collection;
@@ -14,6 +16,7 @@ use trellis_domain::config::{ConfigItem, StoredItem, validate};
 use trellis_domain::table::{TableSchema, graphql_name};
 use trellis_orchestrator::ports::Embedder;
 use trellis_orchestrator::tables::LoadedRows;
+use trellis_tabular::parquet::Unpacked;
 use trellis_tabular::{Encoding, Format, Source, infer};
 
 /// How the file is to be read.
@@ -46,11 +49,28 @@ pub(super) async fn load(
         Stored::Missing(name) => made(desk, name, file, reading.format, encoding).await?,
     };
     let cannot = |error: std::io::Error| Failure::usage(format!("{}: {error}", file.name));
-    let reader = progress.reading(File::open(&file.path).map_err(cannot)?);
-    let source = Source { name: file.name.clone(), reader: Box::new(reader), format: reading.format, encoding };
+    let opened = File::open(&file.path).map_err(cannot)?;
+    // A server unpacks it itself.
+    let (reader, is_unpacked) = match (reading.format, desk) {
+        (Format::Parquet, Desk::Local(_)) => (unpacked(opened)?, true),
+        (Format::Parquet | Format::Csv | Format::Tsv | Format::JsonLines, _) => {
+            (Box::new(progress.reading(opened)) as Box<dyn Read + Send>, false)
+        }
+    };
+    let source = Source { name: file.name.clone(), reader, format: reading.format, encoding };
     let rows = RowsFile { source, schema, stored_as: file.source.clone(), embedder };
     let (shown, name) = (progress.clone(), file.name.clone());
-    desk.load_rows(collection, rows, move |loaded| shown.at_rows(&name, loaded)).await
+    let loaded = desk.load_rows(collection, rows, move |loaded| shown.at_rows(&name, loaded)).await?;
+    if is_unpacked {
+        progress.read(file.bytes);
+    }
+    Ok(loaded)
+}
+
+/// What a Parquet file says, from a process that reads it.
+fn unpacked(file: File) -> Result<Box<dyn Read + Send>, Failure> {
+    let program = parquet_program().map_err(Failure::unexpected)?;
+    Ok(Box::new(Unpacked::file(program, file)))
 }
 
 /// The name of a file without its folder and end, as a table is called.
@@ -86,7 +106,11 @@ async fn made(
     encoding: Encoding,
 ) -> Result<Arc<TableSchema>, Failure> {
     let cannot = |error: std::io::Error| Failure::usage(format!("{}: {error}", file.name));
-    let reader = Box::new(File::open(&file.path).map_err(cannot)?);
+    let opened = File::open(&file.path).map_err(cannot)?;
+    let reader = match format {
+        Format::Parquet => unpacked(opened)?,
+        Format::Csv | Format::Tsv | Format::JsonLines => Box::new(opened),
+    };
     let source = Source { name: file.name.clone(), reader, format, encoding };
     let inferring = tokio::task::spawn_blocking(move || infer(&name, source));
     let schema = inferring.await.map_err(Failure::unexpected)?.map_err(|error| Failure::usage(error.to_string()))?;

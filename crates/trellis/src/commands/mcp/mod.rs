@@ -4,7 +4,7 @@
 mod bridge;
 mod message;
 
-use crate::app::{self, App, Purpose};
+use crate::app::{self, App};
 use crate::cli::Global;
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
@@ -14,6 +14,7 @@ use crate::named::Limit;
 use crate::person;
 use crate::serving::{Interrupt, Serving};
 use crate::show::note;
+use crate::state::Purpose;
 use crate::tool_settings;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -62,12 +63,11 @@ async fn here(
     interrupt: &mut Interrupt,
 ) -> Result<Exit, Failure> {
     let outside = tool_settings::outside(global)?;
-    let documents = app.loader(outside.embedder.clone())?;
-    let tables = app.table_loader(outside.embedder.clone());
+    let loaders = app.loaders(global, &outside)?;
     let orchestrator = app.orchestrator(operator, models, outside);
     let (close, phase) = watch::channel(Phase::Serving);
     let entrance = Entrance { access: Access::Open, loopback_only: true };
-    let gateway = gateway(app, &orchestrator, (documents, tables), entrance, phase);
+    let gateway = gateway(app, &orchestrator, loaders, entrance, phase);
     let mut workers = Serving::start(&orchestrator);
     // Whoever starts the program works on the folder with their own rights.
     let identity = Identity { name: Some(person::user()), reach: Reach::All };

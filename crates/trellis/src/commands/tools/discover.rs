@@ -1,16 +1,17 @@
 //! What MCP servers have, and how it becomes configuration: a model is offered what is configured, and what was offered
 //! is on record. A server that changes its list changes nothing by itself.
 
-use crate::app::{Purpose, workspace};
+use crate::app::workspace;
 use crate::cli::{Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
+use crate::state::Purpose;
 use crate::tool_settings;
 use serde_json::json;
 use trellis_domain::counted;
 use trellis_orchestrator::ports::Discovered;
-use trellis_orchestrator::toolbox::{DiscoverError, discover, new_tools};
+use trellis_orchestrator::toolbox::{DiscoverError, Discovery, changes, discover, new_tools};
 
 /// What somebody asked for.
 pub(super) struct Wanted<'a> {
@@ -22,20 +23,34 @@ pub(super) async fn run(global: &Global, wanted: &Wanted<'_>, add: bool) -> Resu
     let mcp = tool_settings::outside(global)?.mcp;
     let workspace = workspace(global)?.unwrap_or_default();
     let discovery = discover(Some(&mcp), &workspace, wanted.server, wanted.only).await.map_err(undiscovered)?;
+    if !add && wanted.only.is_empty() {
+        tell_changes(global, &discovery).await;
+    }
     let line = |(server, why): &(String, String)| format!("{}: {}", clean(server), one_line(&clean(why)));
     let (found, failed): (_, Vec<_>) = (discovery.tools, discovery.failed.iter().map(line).collect());
     if failed.is_empty() || !found.is_empty() {
         print(global, &found)?;
     }
+    let mut exit = Exit::Ok;
     if add && !found.is_empty() {
-        self::add(global, &found).await?;
+        exit = self::add(global, &found).await?;
     } else if !found.is_empty() {
         note("none of them is offered to a model yet: --add makes them tools");
     }
     if failed.is_empty() {
-        return Ok(Exit::Ok);
+        return Ok(exit);
     }
     Err(Failure::new(Exit::RunFailed, failed.join("\n")))
+}
+
+/// What servers say otherwise by now than when their tools were added. What models are offered changes with `--add` only.
+async fn tell_changes(global: &Global, discovery: &Discovery) {
+    // Where nothing is configured yet, nothing has changed.
+    let Ok(desk) = Desk::look(global, "tools discover") else { return };
+    let Ok((_, items)) = desk.items().await else { return };
+    for line in changes(&discovery.asked, &discovery.tools, &items) {
+        note(&one_line(&clean(&line)));
+    }
 }
 
 fn undiscovered(error: DiscoverError) -> Failure {
@@ -70,10 +85,28 @@ fn print(global: &Global, found: &[Discovered]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes all of them at once, each under a name of its own.
-async fn add(global: &Global, found: &[Discovered]) -> Result<(), Failure> {
+/// Writes those that can be tools at once, each under a name of its own, and tells of the others.
+async fn add(global: &Global, found: &[Discovered]) -> Result<Exit, Failure> {
     let desk = Desk::work(global, "tools", Purpose::Write).await?;
-    let new = new_tools(found, &desk.items().await?.1).map_err(|problem| Failure::usage(problem.to_string()))?;
+    let new = new_tools(found, &desk.items().await?.1);
+    let refused: Vec<_> = new
+        .refused
+        .iter()
+        .map(|(server, tool, problem)| {
+            format!(
+                "{} of {} can be no tool here: {}",
+                clean(tool),
+                clean(server),
+                one_line(&clean(&problem.to_string()))
+            )
+        })
+        .collect();
+    if new.items.is_empty() && !refused.is_empty() {
+        return Err(Failure::new(Exit::InvalidConfig, refused.join("\n")));
+    }
+    for line in &refused {
+        note(line);
+    }
     for (server, tool) in &new.twice {
         note(&format!("{} lists {} twice; the first of them is added", clean(server), clean(tool)));
     }
@@ -81,5 +114,5 @@ async fn add(global: &Global, found: &[Discovered]) -> Result<(), Failure> {
     let version = desk.put(new.items).await?;
     let added = counted(names.len(), "tool");
     note(&format!("added {added}, configuration version {version}: {}", names.join(", ")));
-    Ok(())
+    Ok(if refused.is_empty() { Exit::Ok } else { Exit::Partial })
 }

@@ -3,14 +3,15 @@
 mod discover;
 mod openapi;
 
-use crate::app::Purpose;
 use crate::cli::{AddTool, Global, Output, ToolsCommand};
 use crate::desk::{Desk, WantedCall};
 use crate::failure::{Exit, Failure};
 use crate::serving::Interrupt;
 use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
+use crate::state::Purpose;
 use discover::Wanted;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use trellis_domain::config::StoredItem;
 use trellis_orchestrator::toolbox::{KIND, ListedTool, find_item};
 
@@ -61,6 +62,10 @@ async fn list(global: &Global) -> Result<Exit, Failure> {
     let header = ["TOOL", "TYPE", "GROUPS", "OFFERED HERE"].map(str::to_owned).to_vec();
     let rows: Vec<_> = std::iter::once(header).chain(rows).collect();
     aligned(&rows, columns()).iter().try_for_each(|line| print_line(line))?;
+    let notices: BTreeSet<_> = listed.iter().filter_map(|tool| tool.notice.as_ref()).collect();
+    for notice in notices {
+        note(&one_line(&clean(notice)));
+    }
     Ok(Exit::Ok)
 }
 
@@ -119,7 +124,7 @@ async fn add(global: &Global, add: &AddTool) -> Result<Exit, Failure> {
     };
     let desk = Desk::work(global, "tools", Purpose::Write).await?;
     let (name, item) = (&add.name, StoredItem { kind: KIND.to_owned(), key: add.name.clone(), value });
-    let version = desk.put(vec![item]).await?;
+    let version = desk.configure(global, vec![item]).await?;
     note(&format!("added {}, configuration version {version}; `trellis tools test {0}` calls it", clean(name)));
     Ok(Exit::Ok)
 }

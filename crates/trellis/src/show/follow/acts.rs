@@ -28,6 +28,7 @@ impl Follow {
                 | DecisionKind::Round
                 | DecisionKind::Approval
                 | DecisionKind::UncertainCall
+                | DecisionKind::ToolInput
                 | DecisionKind::Edges => ("pattern", Name::route_pattern()),
             };
             let cost = self.cast.pay(session, &reply);
@@ -74,7 +75,7 @@ impl Follow {
             let number = self.cast.agent(&goal.session).number;
             self.screen.entry(&who, &format!("{number} {}", goal.goal), &means(goal));
         }
-        self.cast.rests(&who);
+        self.cast.is_doing(&who, "waiting for its agents");
     }
 
     pub(super) fn joined(&mut self, session: &SessionId, joined: &Joined) {
@@ -93,7 +94,7 @@ impl Follow {
             let goal = self.cast.agent(&member.session);
             self.screen.under(&who, &format!("missing: {goal}, {}", why(member)));
         }
-        self.cast.is_doing(who, "thinking");
+        self.cast.is_doing(&who, "thinking");
     }
 }
 

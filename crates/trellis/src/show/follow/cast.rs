@@ -1,9 +1,12 @@
 //! Who is who in a run: short names for subagents and plan steps, and what each is at.
 
+use super::team::{Standing, Team};
 use crate::show::{excerpt, width};
+use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::sync::Arc;
 use trellis_domain::record::Name;
-use trellis_domain::{PatternName, SessionId};
+use trellis_domain::{PatternName, SessionId, Timestamp};
 use trellis_patterns::{Pattern, pattern};
 
 /// Longest name, in columns.
@@ -22,6 +25,23 @@ impl Label {
     pub(super) fn is_root(&self) -> bool {
         self.number.is_empty()
     }
+
+    /// Whether it belongs to that one, or to somebody who does.
+    pub(super) fn is_below(&self, above: &Self) -> bool {
+        let behind = self.number.strip_prefix(above.number.as_str());
+        !above.is_root() && behind.is_some_and(|rest| rest.starts_with(['.', ' ']))
+    }
+
+    /// Of a plan, not an agent.
+    pub(super) fn is_step(&self) -> bool {
+        self.number.contains("step ")
+    }
+
+    /// How many agents are above it, the root aside.
+    pub(super) fn depth(&self) -> usize {
+        let steps = usize::from(self.number.starts_with('#') && self.is_step());
+        self.number.matches('.').count() + steps
+    }
 }
 
 impl std::fmt::Display for Label {
@@ -35,8 +55,10 @@ pub(super) struct Cast {
     agents: HashMap<SessionId, Label>,
     patterns: HashMap<SessionId, &'static dyn Pattern>,
     parts: HashMap<SessionId, Vec<Label>>,
-    /// In the order in which they were first seen at work.
-    doing: Vec<(Label, String)>,
+    /// What each is at.
+    pub(super) team: Arc<Mutex<Team>>,
+    /// When what is shown now has happened.
+    now: Timestamp,
     /// How many findings a session has to do without so far, over all rounds.
     missing: HashMap<SessionId, usize>,
     /// What the replies took whose lines come later.
@@ -47,6 +69,7 @@ impl Cast {
     pub(super) fn add_agent(&mut self, parent: &SessionId, session: &SessionId, index: u32, goal: &str) {
         let above = self.agents.get(parent).map_or("#".to_owned(), |agent| format!("{}.", agent.number));
         let label = Label { number: format!("{above}{index}"), name: first_words(goal) };
+        self.team.lock().add(&label);
         self.agents.insert(session.clone(), label);
     }
 
@@ -61,10 +84,12 @@ impl Cast {
     pub(super) fn add_part(&mut self, session: &SessionId, goal: &str) -> usize {
         let parts = self.parts.entry(session.clone()).or_default();
         let number = parts.len();
-        parts.push(match self.agents.get(session) {
+        let label = match self.agents.get(session) {
             Some(agent) => Label { number: format!("{} step {number}", agent.number), name: String::new() },
             None => Label { number: format!("step {number}"), name: first_words(goal) },
-        });
+        };
+        self.team.lock().add(&label);
+        parts.push(label);
         number
     }
 
@@ -83,26 +108,25 @@ impl Cast {
         self.part(session, record).cloned().unwrap_or_else(|| self.agent(session))
     }
 
-    pub(super) fn is_doing(&mut self, who: Label, what: &str) {
+    /// What comes next happened at that time.
+    pub(super) fn at(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+
+    pub(super) fn is_doing(&self, who: &Label, what: &str) {
         // Only the beginning is shown, and a thought grows with every piece of it.
         let what = excerpt(&what[..what.floor_char_boundary(500)], 80);
-        match self.doing.iter_mut().find(|(other, _)| *other == who) {
-            Some((_, doing)) => *doing = what,
-            None => self.doing.push((who, what)),
-        }
+        self.team.lock().works(who, &what, self.now);
     }
 
-    pub(super) fn rests(&mut self, who: &Label) {
-        self.doing.retain(|(other, _)| other != who);
+    /// Has nothing more to do.
+    pub(super) fn ends(&self, who: &Label, standing: Standing) {
+        self.team.lock().ends(who, standing, self.now);
     }
 
-    /// One short text for each that is at work. While others are, the root only waits for them.
-    pub(super) fn doings(&self) -> Vec<String> {
-        let others: Vec<_> = self.doing.iter().filter(|(who, _)| !who.is_root()).collect();
-        if others.is_empty() {
-            return self.doing.iter().map(|(_, what)| what.clone()).collect();
-        }
-        others.iter().map(|(who, what)| format!("{} {}", who.number, excerpt(what, NAME))).collect()
+    /// What models took for it.
+    pub(super) fn spends(&self, who: &Label, in_token: Option<u64>, out_token: Option<u64>) {
+        self.team.lock().spends(who, in_token.unwrap_or(0) + out_token.unwrap_or(0));
     }
 
     pub(super) fn misses(&mut self, session: &SessionId, findings: usize) {
@@ -178,16 +202,19 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_silent_while_its_agents_work() {
-        let mut cast = Cast::default();
-        cast.add_agent(&id("root"), &id("a"), 0, "One");
-        cast.add_agent(&id("root"), &id("b"), 1, "Two");
-        cast.is_doing(Label::default(), "thinking");
-        assert_eq!(cast.doings(), ["thinking"]);
-        cast.is_doing(cast.agent(&id("a")), "thinking");
-        cast.is_doing(cast.agent(&id("b")), "news-search");
-        assert_eq!(cast.doings(), ["#0 thinking", "#1 news-search"]);
-        cast.rests(&cast.agent(&id("a")));
-        assert_eq!(cast.doings(), ["#1 news-search"]);
+    fn labels_know_to_whom_they_belong() {
+        let label = |number: &str| Label { number: number.to_owned(), name: String::new() };
+        for (one, other, below) in [
+            ("#0.1", "#0", true),
+            ("#0.1 step 2", "#0", true),
+            ("#0 step 1", "#0", true),
+            ("#01", "#0", false),
+            ("#0", "#0", false),
+            ("step 1", "", false),
+        ] {
+            assert_eq!(label(one).is_below(&label(other)), below, "{one} {other}");
+        }
+        let depths = ["#0", "#0.1", "#0 step 1", "step 3"].map(|number| label(number).depth());
+        assert_eq!(depths, [0, 1, 1, 0]);
     }
 }

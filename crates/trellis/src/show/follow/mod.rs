@@ -7,8 +7,11 @@ mod acts;
 mod cast;
 mod screen;
 mod steps;
+mod team;
 
-use super::{clean, excerpt, note};
+use super::live::beside;
+use super::markdown::Markdown;
+use super::{clean, columns, excerpt, note};
 use crate::cli::{Global, Output};
 use cast::{Cast, Label};
 use screen::{Line, Screen, THOUGHT};
@@ -18,6 +21,7 @@ use trellis_domain::document::Document;
 use trellis_domain::record::{Body, Ended, Record};
 use trellis_domain::{RunId, SessionId};
 use trellis_orchestrator::hub::{Item, TextKind};
+use trellis_orchestrator::ports::{RealWorld, World};
 
 pub(crate) struct Follow {
     run: RunId,
@@ -31,15 +35,21 @@ pub(crate) struct Follow {
     thought: (Option<Arc<str>>, String),
     /// The answer being written, and what of it was shown.
     answer: (Option<Arc<str>>, String),
+    /// How a person reads it; none where it goes on as it was written.
+    rendered: Option<Markdown>,
+    ascii: bool,
 }
 
 impl Follow {
     pub(crate) fn new(global: &Global, run: RunId, streaming: bool, hint: &'static str) -> Self {
         let text = global.output == Output::Text;
+        let cast = Cast::default();
         Self {
-            cast: Cast::default(),
+            screen: Screen::new(global, hint, &cast.team),
+            cast,
             run,
-            screen: Screen::new(global, hint),
+            rendered: rendered(global),
+            ascii: global.ascii,
             prints_answer: text,
             live_answer: text && streaming && std::io::stdout().is_terminal(),
             thought: (None, String::new()),
@@ -54,33 +64,32 @@ impl Follow {
             }
             // Whole lines only: parallel texts would be glued together.
             Item::Text { session, .. } => {
-                self.cast.is_doing(self.cast.agent(session), "thinking");
-                self.tell_who_works();
+                self.cast.at(RealWorld.now());
+                self.cast.is_doing(&self.cast.agent(session), "thinking");
                 Ok(())
             }
             Item::Record(record) => {
-                self.record(record)?;
-                self.tell_who_works();
-                Ok(())
+                self.cast.at(record.header.time);
+                self.record(record)
             }
         }
     }
 
     /// Nothing more will come.
-    pub(crate) fn finish(&self) -> std::io::Result<()> {
+    pub(crate) fn finish(&mut self) -> std::io::Result<()> {
         self.screen.clear();
         std::io::stdout().flush()
     }
 
     fn live(&mut self, id: &Arc<str>, kind: TextKind, text: &str) -> std::io::Result<()> {
+        self.cast.at(RealWorld.now());
         match kind {
             TextKind::Thought => {
                 if self.thought.0.as_ref() != Some(id) {
                     self.thought = (Some(Arc::clone(id)), String::new());
                 }
                 self.thought.1.push_str(text);
-                self.cast.is_doing(Label::default(), &self.thought.1);
-                self.tell_who_works();
+                self.cast.is_doing(&Label::default(), &self.thought.1);
                 Ok(())
             }
             TextKind::Answer if self.live_answer => self.live_text(id, text),
@@ -90,9 +99,8 @@ impl Follow {
 
     fn live_text(&mut self, id: &Arc<str>, text: &str) -> std::io::Result<()> {
         if self.answer.0.as_ref() != Some(id) {
-            self.screen.clear();
             if self.answer.0.is_some() {
-                note("\n(the answer was begun again)");
+                self.begins_again()?;
             }
             // The thought comes before the answer that rests on it.
             let thought = std::mem::take(&mut self.thought.1);
@@ -102,8 +110,29 @@ impl Follow {
             }
             note("");
             self.answer = (Some(Arc::clone(id)), String::new());
+            self.cast.is_doing(&Label::default(), "answering");
         }
         self.answer.1.push_str(text);
+        self.put(text)
+    }
+
+    /// What is on screen does not count.
+    fn begins_again(&mut self) -> std::io::Result<()> {
+        if let Some(rendered) = &mut self.rendered {
+            let rest = rendered.finish();
+            put_lines(&rest)?;
+            *rendered = fresh(self.ascii);
+        }
+        note("\n(the answer was begun again)");
+        Ok(())
+    }
+
+    /// More of the answer, as it was written or as people read it.
+    fn put(&mut self, text: &str) -> std::io::Result<()> {
+        if let Some(rendered) = &mut self.rendered {
+            let lines = rendered.push(text);
+            return put_lines(&lines);
+        }
         let mut out = std::io::stdout().lock();
         out.write_all(clean(text).as_bytes())?;
         out.flush()
@@ -125,7 +154,7 @@ impl Follow {
             Body::FannedOut(fan_out) => self.fanned_out(session, fan_out),
             Body::Joined(joined) => self.joined(session, joined),
             // What comes of it follows.
-            Body::Intended(_) => {}
+            Body::Intended(_) | Body::InputRequired(_) => {}
             Body::Parked(parked) => self.parked(session, parked),
             Body::Settled(settled) => self.settled(session, settled),
             Body::Told(told) => self.told(session, told),
@@ -145,12 +174,18 @@ impl Follow {
         if self.answer.0.is_none() && !self.screen.quiet {
             note("");
         }
-        let rest = text.strip_prefix(self.answer.1.as_str()).unwrap_or_else(|| {
-            note("\n(the answer was begun again)");
+        let shown = std::mem::take(&mut self.answer.1);
+        let rest = if let Some(rest) = text.strip_prefix(shown.as_str()) {
+            rest
+        } else {
+            self.begins_again()?;
             text
-        });
+        };
+        self.put(rest)?;
+        if let Some(rendered) = &mut self.rendered {
+            return put_lines(&rendered.finish());
+        }
         let mut out = std::io::stdout().lock();
-        out.write_all(clean(rest).as_bytes())?;
         if !text.is_empty() && !text.ends_with('\n') {
             out.write_all(b"\n")?;
         }
@@ -161,8 +196,26 @@ impl Follow {
     fn has_begun_to_answer(&self, session: &SessionId) -> bool {
         *session == self.run && self.answer.0.is_some()
     }
+}
 
-    fn tell_who_works(&self) {
-        self.screen.status(&self.cast.doings());
+/// For a person at a terminal, Markdown is read; everybody else gets it as it was written.
+pub(crate) fn rendered(global: &Global) -> Option<Markdown> {
+    let person = global.output == Output::Text && !global.plain && std::io::stdout().is_terminal();
+    person.then(|| fresh(global.ascii))
+}
+
+fn fresh(ascii: bool) -> Markdown {
+    Markdown::new(columns().unwrap_or(usize::MAX), ascii)
+}
+
+/// Whole lines on stdout, above what is live on the same terminal.
+pub(crate) fn put_lines(lines: &str) -> std::io::Result<()> {
+    if lines.is_empty() {
+        return Ok(());
     }
+    beside(|| {
+        let mut out = anstream::stdout().lock();
+        out.write_all(lines.as_bytes())?;
+        out.flush()
+    })
 }

@@ -1,12 +1,16 @@
-//! Lines on stderr, and the one below them that moves while something is at work.
+//! Lines on stderr, and those below them that move while something is at work.
 
 use super::cast::Label;
+use super::team::Team;
 use crate::cli::{Global, Output};
+use crate::show::live::LiveBlock;
 use crate::show::{Marks, clean, excerpt, note, padded, width};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use owo_colors::OwoColorize;
+use parking_lot::Mutex;
+use std::cell::Cell;
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::sync::Arc;
+use trellis_orchestrator::ports::{RealWorld, World};
 
 /// How much of a result or a call is shown on its line.
 pub(super) const WIDTH: usize = 96;
@@ -53,47 +57,51 @@ impl<'a> Line<'a> {
 pub(super) struct Screen {
     pub(super) marks: &'static Marks,
     pub(super) quiet: bool,
-    bar: ProgressBar,
-    /// What Ctrl-C does.
-    hint: &'static str,
-    /// Columns of the terminal, if there is one.
-    columns: Option<usize>,
+    /// What is below everything else, where a person watches.
+    live: Option<LiveBlock>,
+    /// Whether the terminal limits lines.
+    watched: bool,
+    /// The last line of somebody was not shown, and so is nothing that belongs to it.
+    hidden: Cell<bool>,
 }
 
 impl Screen {
-    pub(super) fn new(global: &Global, hint: &'static str) -> Self {
+    /// The hint says what Ctrl-C does.
+    pub(super) fn new(global: &Global, hint: &'static str, team: &Arc<Mutex<Team>>) -> Self {
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let watched = std::io::stderr().is_terminal() && !global.quiet && global.output == Output::Text;
-        let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        let ticks = if global.ascii { "-\\|/ " } else { "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ " };
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-            bar.set_style(style.tick_chars(ticks));
-        }
-        bar.enable_steady_tick(Duration::from_millis(100));
+        let marks = Marks::of(global.ascii);
+        let live = watched && !global.plain && !dumb;
         Self {
-            marks: Marks::of(global.ascii),
+            marks,
             quiet: global.quiet || global.output == Output::Ndjson,
-            bar,
-            hint,
-            columns: watched.then(terminal_columns).flatten(),
+            live: live.then(|| show_team(team, marks, hint, global.ascii)),
+            watched,
+            hidden: Cell::new(false),
         }
     }
 
-    /// What is going on right now.
-    pub(super) fn status(&self, doings: &[String]) {
-        let message = match doings {
-            [] => "at work".to_owned(),
-            doings => excerpt(&doings.join(self.marks.between), WIDTH),
-        };
-        // The hint comes first: a narrow terminal cuts the end.
-        self.bar.set_message(format!("({}) {message}", self.hint));
+    /// Nothing is at work any more.
+    pub(super) fn clear(&mut self) {
+        self.live = None;
     }
 
-    pub(super) fn clear(&self) {
-        self.bar.finish_and_clear();
+    /// Whether a line says what the live ones say already.
+    fn is_live(&self, line: &Line<'_>) -> bool {
+        let bad = line.mark == self.marks.bad || line.mark == self.marks.partly;
+        let own = match line.word {
+            "thought" | "tool" => true,
+            "result" => !line.label.is_step(),
+            _ => false,
+        };
+        self.live.is_some() && !line.label.is_root() && own && !bad
     }
 
     pub(super) fn line(&self, line: &Line<'_>) {
+        self.hidden.set(self.is_live(line));
+        if self.hidden.get() {
+            return;
+        }
         let marks = self.marks;
         let mark = match line.mark {
             mark if mark == marks.bad => mark.red().to_string(),
@@ -122,6 +130,9 @@ impl Screen {
 
     /// One entry of a list below a line. What stands behind it is never cut.
     pub(super) fn entry(&self, label: &Label, text: &str, behind: &str) {
+        if self.hidden.get() {
+            return;
+        }
         let indent = width(&self.label(label)) + width(self.marks.tool) + 1 + WORD + 1;
         let taken = indent + if behind.is_empty() { 0 } else { width(behind) + 2 };
         let mut line = " ".repeat(indent) + &excerpt(text, self.room(taken));
@@ -137,12 +148,17 @@ impl Screen {
         }
         let plain = || anstream::adapter::strip_str(line.trim_end()).to_string().dimmed().to_string();
         let line = if dimmed { plain() } else { line.trim_end().to_owned() };
-        self.bar.suspend(|| note(&line));
+        note(&line);
+    }
+
+    /// Columns of the terminal, if there is one: it may have become wider.
+    fn columns(&self) -> Option<usize> {
+        self.watched.then(terminal_columns).flatten()
     }
 
     fn room(&self, taken: usize) -> usize {
         const LEAST: usize = 20;
-        self.columns.map_or(WIDTH, |columns| columns.saturating_sub(taken)).max(LEAST)
+        self.columns().map_or(WIDTH, |columns| columns.saturating_sub(taken)).max(LEAST)
     }
 
     /// A column of its own where the terminal is wide enough, else the number alone.
@@ -151,11 +167,26 @@ impl Screen {
         if label.is_root() {
             return String::new();
         }
-        if self.columns.is_some_and(|columns| columns < NARROW) {
+        if self.columns().is_some_and(|columns| columns < NARROW) {
             return format!("  {} ", label.number);
         }
         format!("  {} ", padded(&excerpt(&label.to_string(), LABEL), LABEL))
     }
+}
+
+/// One line for each who is at work, drawn again and again.
+fn show_team(team: &Arc<Mutex<Team>>, marks: &'static Marks, hint: &'static str, ascii: bool) -> LiveBlock {
+    let team = Arc::clone(team);
+    let turns: &[&str] = if ascii {
+        &["-", "\\", "|", "/"]
+    } else {
+        &["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
+    };
+    LiveBlock::show(move |room| {
+        let now = RealWorld.now();
+        let tenth = usize::try_from(now.as_micros() / 100_000).unwrap_or(0);
+        team.lock().lines(now, room, marks, turns[tenth % turns.len()], hint)
+    })
 }
 
 fn terminal_columns() -> Option<usize> {
@@ -169,8 +200,8 @@ mod tests {
 
     #[test]
     fn labels_take_the_same_columns_whatever_they_are_written_in() {
-        let (marks, bar) = (Marks::of(/* ascii */ false), ProgressBar::hidden());
-        let screen = Screen { marks, quiet: true, bar, hint: "", columns: Some(120) };
+        let marks = Marks::of(/* ascii */ false);
+        let screen = Screen { marks, quiet: true, live: None, watched: false, hidden: Cell::new(false) };
         for name in ["Company X", "東京の天気", "東京の天気と大阪の天気と京都", "🚀 lift-off"] {
             let label = screen.label(&Label { number: "#0".to_owned(), name: name.to_owned() });
             assert_eq!(width(&label), LABEL + 3, "{label}");

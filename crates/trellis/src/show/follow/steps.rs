@@ -3,8 +3,9 @@
 use super::Follow;
 use super::cast::Label;
 use super::screen::{Line, THOUGHT, WIDTH};
+use super::team::Standing;
 use crate::show::{clean, excerpt, note, seconds, short, tokens};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use trellis_domain::document::Document;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Accepted, Body, Ended, Observed, Reading, Record, Replied};
@@ -22,13 +23,14 @@ impl Follow {
             let text = format!("{} of conversation {conversation}", counted(accepted.earlier.len(), "question"));
             self.screen.line(&Line::new(self.screen.marks.thought, "earlier").text(text));
         }
-        self.cast.is_doing(who, THINKING);
+        self.cast.is_doing(&who, THINKING);
     }
 
     pub(super) fn replied(&mut self, record: &Record, replied: &Replied) {
         let session = &record.header.session;
         let who = self.cast.owner(session, &record.header.name);
         let cost = cost(record, replied);
+        self.cast.spends(&who, replied.in_token, replied.out_token);
         let Notice { shown, calls, parts, .. } = notice(&record.header.name, replied);
         match shown {
             Shown::Plain => self.plain(record, replied, &who, &calls, cost),
@@ -62,8 +64,8 @@ impl Follow {
             Some(text) => format!("{text}, {missing} missing"),
             None => excerpt(&shown.text, WIDTH),
         };
-        if shown.tone == Tone::Good {
-            self.cast.rests(who);
+        if shown.tone == Tone::Good && !who.is_root() {
+            self.cast.ends(who, Standing::Good);
         }
         self.screen.line(&Line::new(mark, shown.word).of(who.clone()).text(text).cost(cost));
         for part in parts {
@@ -99,6 +101,7 @@ impl Follow {
                 // What is on screen does not count: the next answer begins anew.
                 note("\n(the answer above was cut short)");
                 self.answer = (None, String::new());
+                self.rendered = self.rendered.is_some().then(|| super::fresh(self.ascii));
             }
             let text = format!("could not be read: {}", excerpt(reason, WIDTH));
             self.screen.line(&Line::new(marks.bad, "reply").of(who.clone()).text(text).cost(cost));
@@ -125,7 +128,7 @@ impl Follow {
     /// A line for each call. What asking for them took stands behind the first.
     fn calls(&mut self, who: &Label, calls: &[(&ToolName, &Map<String, Value>)], mut cost: String) {
         let tools: Vec<_> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
-        self.cast.is_doing(who.clone(), &tools.join(", "));
+        self.cast.is_doing(who, &tools.join(", "));
         for (tool, arguments) in calls {
             let named = |(name, value): (&String, &Value)| format!("{name}: {value}");
             let arguments: Vec<_> = arguments.iter().map(named).collect();
@@ -137,10 +140,11 @@ impl Follow {
 
     pub(super) fn observed(&mut self, record: &Record, observed: &Observed) {
         let who = self.cast.owner(&record.header.session, &record.header.name);
+        self.cast.spends(&who, observed.usage.in_token, observed.usage.out_token);
         if self.cast.part(&record.header.session, &record.header.name).is_some() {
-            self.cast.rests(&who);
+            self.cast.ends(&who, if observed.error.is_some() { Standing::Bad } else { Standing::Good });
         } else {
-            self.cast.is_doing(who.clone(), THINKING);
+            self.cast.is_doing(&who, THINKING);
         }
         let text = observed.result.as_ref().map_or("", Document::text);
         let mark = if observed.error.is_some() { self.screen.marks.bad } else { self.screen.marks.good };
@@ -151,7 +155,6 @@ impl Follow {
 
     pub(super) fn agent_ended(&mut self, session: &SessionId, ended: &Ended) {
         let who = self.cast.agent(session);
-        self.cast.rests(&who);
         let marks = self.screen.marks;
         let total = ended.total();
         let spent = tokens(total.in_token, total.out_token);
@@ -161,6 +164,12 @@ impl Follow {
             None if ended.left_out.is_empty() => (marks.partly, ended.reason.to_string()),
             None => (marks.partly, format!("{}: {}", ended.reason, ended.left_out.join("; "))),
         };
+        let standing = match mark {
+            mark if mark == marks.good => Standing::Good,
+            mark if mark == marks.partly => Standing::Partly,
+            _ => Standing::Bad,
+        };
+        self.cast.ends(&who, standing);
         let cost = format!(
             "{}  {}  {spent}",
             counted(total.model_calls, "model call"),
@@ -174,7 +183,8 @@ impl Follow {
         let who = self.cast.agent(session);
         let line = Line::new(self.screen.marks.choice, "waits").of(who.clone());
         self.screen.line(&line.text(clean(parked.question.text())));
-        let how = format!("trellis run decide {} {}", short(&self.run), parked.offered.options.join("|"));
+        let content = if parked.forms.is_empty() { "" } else { "; with `answer`: --content '{\"FIELD\": …}'" };
+        let how = format!("trellis run decide {} {}{content}", short(&self.run), parked.offered.options.join("|"));
         self.screen.under(&who, &format!("until {}, then {}: {how}", parked.expires, parked.otherwise));
     }
 
@@ -185,6 +195,9 @@ impl Follow {
         self.screen.line(&line.text(format!("{}, by {by}", self.options(&settled.decision))));
         if let Some(reason) = &settled.decision.rationale {
             self.screen.under(&who, &format!("stated reason: {}", reason.text()));
+        }
+        if let Some(content) = &settled.content {
+            self.screen.under(&who, &clean(&json!(content).to_string()));
         }
     }
 
@@ -205,6 +218,7 @@ impl Follow {
             | Body::FannedOut(_)
             | Body::Joined(_)
             | Body::Intended(_)
+            | Body::InputRequired(_)
             | Body::Parked(_)
             | Body::Settled(_)
             | Body::Told(_)

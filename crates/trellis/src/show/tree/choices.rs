@@ -21,10 +21,15 @@ impl Tree<'_> {
             vec![labelled(&clean(kind), &format!("{}   {}", self.set(decision), origin(decision).dimmed()))];
         let more = |text: String| labelled("", &text);
         lines.extend(decision.cost.failures.iter().map(|why| more(format!("no reply: {}", self.cut(why)))));
-        let excluded = decision.excluded.iter();
-        lines.extend(
-            excluded.map(|option| more(format!("not offered: {} ({})", clean(&option.name), clean(&option.reason)))),
-        );
+        if self.full || self.columns.is_none() {
+            let excluded = decision.excluded.iter();
+            lines.extend(
+                excluded
+                    .map(|option| more(format!("not offered: {} ({})", clean(&option.name), clean(&option.reason)))),
+            );
+        } else if !decision.excluded.is_empty() {
+            lines.push(more(format!("not offered: {} (--full tells which)", decision.excluded.len())));
+        }
         if !decision.signals.is_empty() {
             let signals: Vec<_> = decision.signals.iter().map(|signal| clean(signal)).collect();
             lines.push(more(format!("signals: {}", signals.join(self.marks.between))));
@@ -69,6 +74,7 @@ fn kind_name(kind: DecisionKind) -> &'static str {
         | DecisionKind::Round
         | DecisionKind::Approval
         | DecisionKind::UncertainCall
+        | DecisionKind::ToolInput
         | DecisionKind::Edges => kind.as_str(),
     }
 }

@@ -23,13 +23,14 @@ pub(crate) struct Tree<'a> {
     pub(crate) marks: &'a Marks,
     /// How much of a text is shown if not all of it.
     pub(crate) width: usize,
+    /// No line is longer, if there is such a limit; then what was not offered is only counted, too.
+    pub(crate) columns: Option<usize>,
 }
 
 /// As much as fits beside what stands around it; a good line where nothing limits it.
-pub(crate) fn usual_width() -> usize {
+pub(crate) fn text_width(columns: Option<usize>) -> usize {
     const AROUND: usize = 45;
     let (least, most) = (40, 100);
-    let columns = terminal_size::terminal_size_of(std::io::stdout()).map(|(columns, _)| usize::from(columns.0));
     columns.map_or(most, |columns| columns.saturating_sub(AROUND).clamp(least, most))
 }
 
@@ -37,7 +38,7 @@ impl Tree<'_> {
     /// Coloured, whoever reads them.
     pub(crate) fn lines(&self) -> Vec<String> {
         let roots = self.trace.sessions.iter().filter(|session| !self.hangs(session));
-        roots.flat_map(|session| lines(&self.root(session), self.marks)).collect()
+        roots.flat_map(|session| lines(&self.root(session), self.marks, self.columns)).collect()
     }
 
     /// Whether a session is drawn below the decomposition that began it.

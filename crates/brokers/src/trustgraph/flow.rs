@@ -1,0 +1,138 @@
+//! A flow of the deployment: where its requests come from, and which services it has.
+
+use super::broker::Broker;
+use super::rpc::Service;
+use super::topic::Topic;
+use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use trellis_domain::Scope;
+
+/// The topics of a flow by their names in its definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FlowTopics(BTreeMap<String, Topic>);
+
+/// Services that a flow may have, as its definition names them.
+pub(crate) mod service {
+    pub(crate) const PROMPT: &str = "prompt";
+    pub(crate) const GRAPH_RAG: &str = "graph-rag";
+    pub(crate) const DOCUMENT_RAG: &str = "document-rag";
+    pub(crate) const MCP_TOOL: &str = "mcp-tool";
+    pub(crate) const STRUCTURED_QUERY: &str = "structured-query";
+    pub(crate) const EMBEDDINGS: &str = "embeddings";
+    pub(crate) const ROW_EMBEDDINGS: &str = "row-embeddings-query";
+    pub(crate) const LIBRARIAN: &str = "librarian";
+}
+
+pub(crate) const REQUEST: &str = "request";
+pub(crate) const NEXT: &str = "next";
+pub(crate) const RESPONSE: &str = "response";
+pub(crate) const EXPLAINABILITY: &str = "explainability";
+
+impl FlowTopics {
+    /// Reads a definition; what it says of each topic that is none.
+    pub(crate) fn read(definition: &str) -> Result<Self, String> {
+        let value: Value = serde_json::from_str(definition).map_err(|error| format!("it is no JSON: {error}"))?;
+        let topics = value.get("topics").and_then(Value::as_object).ok_or("it has no `topics`")?;
+        let mut read = BTreeMap::new();
+        for (name, identifier) in topics {
+            let identifier = identifier.as_str().ok_or_else(|| format!("the topic `{name}` is no text"))?;
+            let topic = Topic::parse(identifier).map_err(|error| format!("the topic `{name}`: {error}"))?;
+            read.insert(name.clone(), topic);
+        }
+        // Without these nobody can be answered.
+        for needed in [REQUEST, RESPONSE] {
+            if !read.contains_key(needed) {
+                return Err(format!("it has no topic `{needed}`"));
+            }
+        }
+        Ok(Self(read))
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Topic> {
+        self.0.get(name)
+    }
+
+    /// One that every flow has.
+    pub(crate) fn needed(&self, name: &str) -> &Topic {
+        self.0.get(name).expect("a flow without request or response is not read")
+    }
+}
+
+/// A flow that runs.
+#[derive(Debug)]
+pub(crate) struct RunningFlow {
+    pub(crate) scope: Scope,
+    pub(crate) topics: FlowTopics,
+    broker: Arc<Broker>,
+    /// Those that were needed so far.
+    services: Mutex<HashMap<String, Arc<Service>>>,
+}
+
+impl RunningFlow {
+    pub(crate) fn new(broker: &Arc<Broker>, scope: Scope, topics: FlowTopics) -> Self {
+        Self { scope, topics, broker: Arc::clone(broker), services: Mutex::default() }
+    }
+
+    /// A service by its name; none if the definition does not have it.
+    pub(crate) fn service(&self, name: &str) -> Option<Arc<Service>> {
+        let request = self.topics.get(&format!("{name}-request"))?;
+        let response = self.topics.get(&format!("{name}-response"))?;
+        Some(self.at(request, response))
+    }
+
+    /// A service by its queues.
+    pub(crate) fn at(&self, request: &Topic, response: &Topic) -> Arc<Service> {
+        let key = format!("{request} {response}");
+        let mut services = self.services.lock();
+        let made = || Arc::new(Service::new(&self.broker, request.clone(), response.clone()));
+        Arc::clone(services.entry(key).or_insert_with(made))
+    }
+}
+
+/// The flows that run now.
+#[derive(Debug, Default)]
+pub(crate) struct Flows(RwLock<HashMap<Scope, Arc<RunningFlow>>>);
+
+impl Flows {
+    pub(crate) fn get(&self, scope: &Scope) -> Option<Arc<RunningFlow>> {
+        self.0.read().get(scope).cloned()
+    }
+
+    pub(crate) fn put(&self, flow: Arc<RunningFlow>) {
+        self.0.write().insert(flow.scope.clone(), flow);
+    }
+
+    pub(crate) fn remove(&self, scope: &Scope) {
+        self.0.write().remove(scope);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_needs_no_more_than_a_way_in_and_a_way_out() {
+        let text = r#"{"topics": {"request": "request:tg:agent:a:b", "response": "response:tg:agent:a:b"}}"#;
+        let topics = FlowTopics::read(text).unwrap();
+        assert_eq!(topics.needed(REQUEST).exchange(), "tg.request.agent:a:b");
+        assert_eq!(topics.get("prompt-request"), None);
+    }
+
+    #[test]
+    fn a_definition_that_cannot_be_served_says_why() {
+        let cases = [
+            ("{", "no JSON"),
+            ("{}", "`topics`"),
+            (r#"{"topics": {"request": 1}}"#, "`request` is no text"),
+            (r#"{"topics": {"request": "a:b"}}"#, "class:space:topic"),
+            (r#"{"topics": {"request": "request:tg:a"}}"#, "no topic `response`"),
+        ];
+        for (text, why) in cases {
+            let error = FlowTopics::read(text).expect_err(text);
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

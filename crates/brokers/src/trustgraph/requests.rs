@@ -1,0 +1,301 @@
+//! Requests to agents out of a flow's queue: each is accepted, noted and only then acknowledged.
+
+use super::broker::{Heard, Letter, Received, Taking};
+use super::flow::{NEXT, REQUEST, RunningFlow};
+use super::notes::OpenDialog;
+use super::telling::Teller;
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::{AgentRequest, AgentStep};
+use trellis_domain::request::fingerprint;
+use trellis_domain::{Caller, Hash, RequestId, RunId, Selection, SessionId, Surface};
+use trellis_orchestrator::accept::UnknownNames;
+use trellis_orchestrator::{AcceptError, Question};
+use trellis_patterns::react::React;
+use trellis_patterns::wire::{WireTurn, is_subagent, turn_of};
+
+/// So often a message goes round in a pool until somebody knows what it is about.
+const MOST_ROUNDS: u32 = 8;
+/// How long a request that cannot be taken now is left alone.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Takes requests of all flows.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    pub(crate) teller: Teller,
+    /// The name that all processes of a pool share.
+    pub(crate) id: String,
+    pub(crate) limits: SomeLimits,
+    /// How many dialogs of a flow are open at once.
+    pub(crate) dialogs_per_flow: usize,
+    /// Those that are being told.
+    telling: Mutex<BTreeSet<(RunId, String)>>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// A request as a question of ours.
+#[derive(Debug, PartialEq)]
+struct Taken {
+    request: AgentRequest,
+    follows: Option<String>,
+    subagent: Option<AgentRequest>,
+}
+
+impl Requests {
+    pub(crate) fn new(teller: Teller, id: String, limits: SomeLimits, dialogs_per_flow: usize) -> Self {
+        let (telling, tasks) = (Mutex::default(), Mutex::default());
+        Self { teller, id, limits, dialogs_per_flow, telling, tasks }
+    }
+
+    /// Serves a flow until it is stopped. Dialogs that are open then are told to their end.
+    pub(crate) async fn serve(self: Arc<Self>, flow: Arc<RunningFlow>, mut stopped: watch::Receiver<bool>) {
+        let places = Arc::new(Semaphore::new(self.dialogs_per_flow));
+        match self.teller.notes.of(&flow.scope) {
+            Ok(open) => open.into_iter().for_each(|dialog| self.go_on(&flow, dialog, None)),
+            Err(error) => tracing::error!(%error, "the notes of open dialogs cannot be read"),
+        }
+        let (workspace, name) = (&flow.scope.workspace, &flow.scope.flow);
+        let subscription = format!("{}--{workspace}--{name}--request", self.id);
+        let taking = Taking::Shared { subscription };
+        let mut heard = self.teller.broker.listen(flow.topics.needed(REQUEST), &taking);
+        loop {
+            let received = tokio::select! {
+                biased;
+                () = told_to_stop(&mut stopped) => return,
+                heard = heard.recv() => match heard {
+                    Some(Heard::Message(received)) => received,
+                    Some(Heard::Listening | Heard::Lost) => continue,
+                    None => return,
+                },
+            };
+            let place = tokio::select! {
+                biased;
+                place = Arc::clone(&places).acquire_owned() => Some(place.expect("the semaphore is never closed")),
+                () = told_to_stop(&mut stopped) => None,
+            };
+            let Some(place) = place else { return received.give_back().await };
+            self.take(&flow, received, place).await;
+        }
+    }
+
+    async fn take(
+        self: &Arc<Self>,
+        flow: &Arc<RunningFlow>,
+        received: Received,
+        place: tokio::sync::OwnedSemaphorePermit,
+    ) {
+        let id = received.id.clone().unwrap_or_else(|| "unknown".to_owned());
+        let request = match serde_json::from_slice::<AgentRequest>(&received.body) {
+            Ok(request) => request,
+            Err(error) => {
+                tracing::warn!(id, %error, "a message is no request to an agent");
+                self.teller.refuse(flow, &id, &format!("this is no request to an agent: {error}")).await;
+                received.acknowledge().await;
+                return;
+            }
+        };
+        if let WireTurn::Completion { session, correlation } = turn_of(&request) {
+            self.hand_on(flow, &received, &id, &request, (&session, &correlation)).await;
+            return;
+        }
+        match self.accept(flow, &received, &id, request).await {
+            Ok(dialog) => {
+                received.acknowledge().await;
+                self.go_on(flow, dialog, Some(place));
+            }
+            Err(Refused::Now(reason)) => {
+                tracing::warn!(id, reason, "a request cannot be taken now");
+                self.teller.broker.world().sleep(AGAIN).await;
+                received.give_back().await;
+            }
+            Err(Refused::Ever(reason)) => {
+                self.teller.refuse(flow, &id, &reason).await;
+                received.acknowledge().await;
+            }
+        }
+    }
+
+    /// The end of a subagent that was not sent out here: the supervisor that waits for it is in another process of the pool.
+    async fn hand_on(
+        &self,
+        flow: &RunningFlow,
+        received: &Received,
+        id: &str,
+        request: &AgentRequest,
+        (session, correlation): (&str, &str),
+    ) {
+        if received.handed_on >= MOST_ROUNDS {
+            tracing::warn!(session, correlation, "nobody waits for this end of a subagent; it is dropped");
+            received.acknowledge().await;
+            return;
+        }
+        self.teller.broker.world().sleep(AGAIN / 4).await;
+        let body = trellis_domain::broker::request(request);
+        let topic = flow.topics.get(NEXT).unwrap_or_else(|| flow.topics.needed(REQUEST));
+        let letter = Letter { id, body: &body, handed_on: received.handed_on + 1 };
+        self.teller.broker.publish_at_last(topic, letter).await;
+        received.acknowledge().await;
+    }
+
+    async fn accept(
+        &self,
+        flow: &RunningFlow,
+        received: &Received,
+        id: &str,
+        request: AgentRequest,
+    ) -> Result<OpenDialog, Refused> {
+        let Taken { request, follows, subagent } = taken(request);
+        // Whoever names no id gets one that is the same if the message comes again.
+        let named = received.id.as_deref().and_then(|id| RequestId::new(id).ok());
+        let derived = || RequestId::new(&Hash::of(&received.body).to_string());
+        let request_id = named.map_or_else(derived, Ok).map_err(|error| Refused::Ever(error.to_string()))?;
+        let (streaming, collection) = (request.streaming, request.collection.clone());
+        let question = Question {
+            scope: flow.scope.clone(),
+            request_id,
+            request,
+            limits: self.limits.clone(),
+            names: UnknownNames::FallBack,
+            selection: Selection::default(),
+            by: Some(Caller::new(None, Surface::TrustgraphQueue)),
+        };
+        let accepted = self.teller.runs.accept(question).await.map_err(Refused::of)?;
+        let dialog = OpenDialog {
+            scope: flow.scope.clone(),
+            run: accepted.run,
+            id: id.to_owned(),
+            streaming,
+            collection,
+            told: 0,
+            subagent,
+            follows,
+        };
+        // One that came before is told already, and has its note.
+        if !self.teller.notes.has(&dialog) {
+            let noted = self.teller.notes.write(&dialog, true);
+            noted.map_err(|error| Refused::Now(format!("it cannot be noted: {error}")))?;
+        }
+        Ok(dialog)
+    }
+
+    /// Tells a dialog to its end, unless that is being done.
+    fn go_on(
+        self: &Arc<Self>,
+        flow: &Arc<RunningFlow>,
+        dialog: OpenDialog,
+        place: Option<tokio::sync::OwnedSemaphorePermit>,
+    ) {
+        let key = (dialog.run.clone(), dialog.id.clone());
+        if !self.telling.lock().insert(key.clone()) {
+            return;
+        }
+        let (requests, flow) = (Arc::clone(self), Arc::clone(flow));
+        let mut tasks = self.tasks.lock();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(async move {
+            requests.teller.tell(&flow, dialog).await;
+            requests.telling.lock().remove(&key);
+            drop(place);
+        });
+    }
+
+    /// How many dialogs are open.
+    pub(crate) fn open(&self) -> usize {
+        self.telling.lock().len()
+    }
+}
+
+/// Waits until something is to stop, or nobody could say so any more.
+pub(crate) async fn told_to_stop(stop: &mut watch::Receiver<bool>) {
+    drop(stop.wait_for(|stop| *stop).await);
+}
+
+/// Why a request was not accepted.
+enum Refused {
+    /// It may be later.
+    Now(String),
+    Ever(String),
+}
+
+impl Refused {
+    fn of(error: AcceptError) -> Self {
+        match error {
+            AcceptError::TooManyRuns { .. }
+            | AcceptError::Journal(_)
+            | AcceptError::Config(_)
+            | AcceptError::Newer(_) => Self::Now(error.to_string()),
+            AcceptError::EmptyQuestion
+            | AcceptError::QuestionTooLong { .. }
+            | AcceptError::TooLarge(_)
+            | AcceptError::InvalidId(_)
+            | AcceptError::Refused(_)
+            | AcceptError::OtherRequest { .. }
+            | AcceptError::NothingEarlier(_) => Self::Ever(error.to_string()),
+        }
+    }
+}
+
+/// What becomes of a request: a new question as it is, and one that others have begun as a question of its own which
+/// knows their steps. Their part of the graph has names that must not be given twice.
+fn taken(mut request: AgentRequest) -> Taken {
+    let turn = turn_of(&request);
+    let subagent = is_subagent(&request).then(|| AgentRequest { history: Vec::new(), ..request.clone() });
+    if subagent.is_some() {
+        // Whoever reads its answer reads it whole.
+        request.streaming = false;
+    }
+    let given = SessionId::new(&request.session_id).ok();
+    let node = |session: &str, path: &str| format!("urn:trustgraph:agent:{session}/{path}");
+    let follows = match (&turn, &given) {
+        (WireTurn::Continuation, Some(session)) => Some(node(session.as_str(), &last_node(&request.history))),
+        (WireTurn::Synthesis { .. }, Some(session)) => Some(node(session.as_str(), "decompose")),
+        (WireTurn::New, _) if !request.parent_session_id.is_empty() => {
+            SessionId::new(&request.parent_session_id).ok().map(|parent| node(parent.as_str(), "decompose"))
+        }
+        _ => None,
+    };
+    if let (false, Some(session)) = (turn == WireTurn::New, &given) {
+        let own = session.beside(fingerprint(&request));
+        own.as_str().clone_into(&mut request.session_id);
+    }
+    if let WireTurn::Synthesis { .. } = turn {
+        // The findings are there already: nobody is sent out for them again.
+        React::NAME.clone_into(&mut request.pattern);
+        request.history = request.history.into_iter().flat_map(findings).collect();
+    }
+    request.correlation_id.clear();
+    request.parent_session_id.clear();
+    request.subagent_goal.clear();
+    request.expected_siblings = 0;
+    Taken { request, follows, subagent }
+}
+
+/// The last node that the original has written for these steps.
+fn last_node(history: &[AgentStep]) -> String {
+    let executed = history.iter().any(|step| matches!(step.step_type.as_str(), "plan" | "execute"));
+    if executed { "plan".to_owned() } else { format!("i{}/observation", history.len()) }
+}
+
+/// What subagents found, as steps that every prompt shows.
+fn findings(step: AgentStep) -> Vec<AgentStep> {
+    if step.subagent_results.is_empty() {
+        return vec![step];
+    }
+    let found = step.subagent_results.into_iter().map(|(goal, result)| AgentStep {
+        thought: "A subagent was sent to find this out".to_owned(),
+        action: "subagent".to_owned(),
+        arguments: [("goal".to_owned(), goal)].into_iter().collect(),
+        observation: result,
+        ..AgentStep::default()
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+#[path = "requests_tests.rs"]
+mod tests;

@@ -1,0 +1,11 @@
+//! Both brokers, as real servers: the contracts of the ports, and what happens when connections and servers go.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![cfg(unix)]
+
+mod bounds;
+mod contracts;
+mod nats;
+mod outages;
+mod rabbitmq;
+mod scene;
+mod sharing;

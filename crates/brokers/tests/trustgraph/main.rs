@@ -1,0 +1,156 @@
+//! In the place of TrustGraph's orchestrator, on a real RabbitMQ with scripted services around it.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![cfg(unix)]
+
+mod neighbours;
+
+use neighbours::Neighbours;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use trellis_brokers::BrokerAddress;
+use trellis_brokers::trustgraph::{TrustGraph, TrustGraphOptions};
+use trellis_domain::limits::SomeLimits;
+use trellis_orchestrator::memory::scripted::ScriptedTools;
+use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal};
+use trellis_orchestrator::ports::{RealWorld, World};
+use trellis_orchestrator::queue::FairQueue;
+use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
+use trellis_orchestrator::{Hub, Options, Orchestrator, Ports, RunService};
+use trellis_servers::{RabbitMq, RabbitMqOptions};
+
+/// What comes may take a while on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// One process of ours.
+struct Ours {
+    stop: watch::Sender<bool>,
+    stop_workers: watch::Sender<Option<Stop>>,
+    serving: JoinHandle<()>,
+    working: JoinHandle<()>,
+}
+
+impl Ours {
+    async fn start(server: &RabbitMq, journal: &Arc<MemoryJournal>, notes: &Path) -> Self {
+        let address = BrokerAddress::rabbitmq("127.0.0.1", server.port(), "trellis", server.password(), "/");
+        let options = TrustGraphOptions {
+            id: "agent-manager".to_owned(),
+            notices: "notify:tg:config".to_owned(),
+            config_timeout: Duration::from_secs(30),
+            prompt_timeout: Duration::from_secs(30),
+            librarian_timeout: Duration::from_secs(30),
+            limits: SomeLimits::default(),
+            dialogs_per_flow: 16,
+        };
+        let world: Arc<dyn World> = Arc::new(RealWorld);
+        let deployment = Arc::new(TrustGraph::connect(address, options, Arc::clone(&world)).await.unwrap());
+        let config = Arc::new(MemoryConfig::new(Arc::clone(&world)));
+        let ports = Ports {
+            journal: Arc::clone(journal) as _,
+            queue: Arc::new(FairQueue::new(Arc::clone(&world))),
+            config: Arc::clone(&config) as _,
+            prompter: deployment.prompter(),
+            tools: deployment.tools(Arc::new(ScriptedTools::new(|_| Ok("nothing".to_owned())))),
+            hub: Arc::new(Hub::default()),
+            world,
+        };
+        let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
+        let runs = RunService::new(&orchestrator);
+        let (stop_workers, stopped) = watch::channel(None);
+        let working =
+            tokio::spawn(async move { Workers::new(orchestrator, WorkerOptions::default()).run(stopped).await });
+        let (stop, stopped) = watch::channel(false);
+        let notes = notes.to_owned();
+        let serving = tokio::spawn(async move { deployment.serve(runs, config, &notes, stopped).await.unwrap() });
+        Self { stop, stop_workers, serving, working }
+    }
+
+    async fn stop(self) {
+        self.stop.send_replace(true);
+        self.serving.await.unwrap();
+        self.stop_workers.send_replace(Some(Stop::Drain));
+        self.working.await.unwrap();
+    }
+}
+
+/// A flow without most services, as nobody has to have them all.
+async fn configure(neighbours: &Neighbours) {
+    let topics: Value = [
+        ("request", "request:tg:agent:default:main"),
+        ("next", "request:tg:agent:default:main"),
+        ("response", "response:tg:agent:default:main"),
+        ("prompt-request", "request:tg:prompt:default:main"),
+        ("prompt-response", "response:tg:prompt:default:main"),
+        ("mcp-tool-request", "request:tg:mcp-tool:default:main"),
+        ("mcp-tool-response", "response:tg:mcp-tool:default:main"),
+        ("librarian-request", "request:tg:librarian:default"),
+        ("librarian-response", "response:tg:librarian:default"),
+        ("explainability", "flow:tg:triples-store:default:main"),
+    ]
+    .into_iter()
+    .map(|(name, topic)| (name.to_owned(), json!(topic)))
+    .collect();
+    let arguments = json!([{"name": "city", "type": "string", "description": "Where"}]);
+    let weather = json!({
+        "name": "weather", "description": "d", "type": "mcp-tool", "mcp-tool": "get_weather", "arguments": arguments,
+    });
+    neighbours.put("tool", "weather", &weather).await;
+    neighbours.put("prompt", "template.agent-react", &json!({"prompt": "p", "response-type": "text"})).await;
+    neighbours.put("processor:agent-manager", "main", &json!({"topics": topics, "parameters": {}})).await;
+}
+
+fn text(responses: &[Value], kind: &str) -> String {
+    let of_kind = responses.iter().filter(|response| response["message_type"] == kind);
+    of_kind.filter_map(|response| response["content"].as_str()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_is_answered_with_the_services_of_the_deployment() {
+    let server = RabbitMq::start(RabbitMqOptions::default());
+    let (neighbours, notes) = (Neighbours::start(&server).await, TempDir::new().unwrap());
+    configure(&neighbours).await;
+    let journal = Arc::new(MemoryJournal::default());
+    let ours = Ours::start(&server, &journal, notes.path()).await;
+
+    let responses = neighbours.ask(&json!({"question": "rain?", "state": null, "streaming": true})).await;
+    assert_eq!(text(&responses, "answer"), "It says: Rain.");
+    assert_eq!(text(&responses, "observation"), "Rain.");
+    let sessions: Vec<_> = responses.iter().map(|response| response["session_id"].as_str().unwrap()).collect();
+    assert!(!sessions[0].is_empty() && sessions.iter().all(|session| *session == sessions[0]), "{sessions:?}");
+    assert_eq!(responses.iter().filter(|response| response["end_of_dialog"] == true).count(), 1);
+    let step = format!("urn:trustgraph:agent:{}/i1", sessions[0]);
+    assert!(responses.iter().any(|response| response["explain_id"] == step.as_str()));
+    neighbours.until("triples", |stored| stored["metadata"]["id"] == step.as_str()).await;
+    let answer = format!("urn:trustgraph:agent:{}/answer", sessions[0]);
+    neighbours.until("librarian", |saved| saved["document_id"] == answer.as_str()).await;
+    let asked = neighbours.heard("mcp-tool");
+    assert_eq!(asked, [json!({"name": "get_weather", "parameters": r#"{"city":"Paris"}"#})]);
+
+    // What somebody else has begun: their step is known, and their graph goes on with ours.
+    let step = json!({"thought": "t", "action": "weather", "arguments": {"city": "Oslo"}, "observation": "Snow."});
+    let begun = json!({"question": "snow?", "session_id": "elsewhere", "pattern": "react", "history": [step]});
+    let responses = neighbours.ask(&begun).await;
+    assert_eq!(responses.last().unwrap()["content"], "It says: Snow.");
+    neighbours.until("triples", |stored| stored.to_string().contains("agent:elsewhere/i1/observation")).await;
+
+    // Nothing that is no request keeps others from being answered.
+    let refused = neighbours.ask(&json!({"question": 7})).await;
+    assert!(refused[0]["error"]["message"].as_str().unwrap().contains("no request to an agent"), "{refused:?}");
+
+    ours.stop().await;
+    let ours = Ours::start(&server, &journal, notes.path()).await;
+    let responses = neighbours.ask(&json!({"question": "rain again?"})).await;
+    assert_eq!(responses.last().unwrap()["content"], "It says: Rain.");
+    let open = || std::fs::read_dir(notes.path()).unwrap().count();
+    let closed = async {
+        while open() > 0 {
+            RealWorld.sleep(Duration::from_millis(20)).await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, closed).await.is_ok(), "no dialog is open");
+    ours.stop().await;
+}
