@@ -89,10 +89,20 @@ fn after_a_failed_sync_the_server_stops_and_the_next_one_trusts_nothing_unwritte
 
 #[test]
 fn no_caller_ends_a_server_with_little_memory() {
+    survives_half_of_the_attacks(0);
+}
+
+/// On a machine with several cores, both halves take the time of one.
+#[test]
+fn no_other_caller_ends_a_server_with_little_memory() {
+    survives_half_of_the_attacks(1);
+}
+
+fn survives_half_of_the_attacks(half: usize) {
     let (programs, data) = (programs(), TempDir::new().unwrap());
     programs.ok(data.path(), &["ask", "Assess the risk profile of Company X as a potential partner"]).unwrap();
     let mut server = attacks::server(&programs, data.path()).unwrap();
-    for (what, attack) in attacks::ATTACKS {
+    for (what, attack) in attacks::ATTACKS.into_iter().skip(half).step_by(2) {
         attacks::survives(&mut server, what, attack).unwrap();
     }
 }

@@ -4,6 +4,7 @@
 mod advisories;
 mod bodies;
 mod corpus;
+mod dist;
 mod environment;
 mod evaluate;
 mod page;
@@ -28,6 +29,7 @@ fn main() -> Result<()> {
         }
         Some("evaluate") => evaluate::evaluate(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("corpus") => corpus::corpus(),
+        Some("dist") => dist::make(),
         Some("referees") => referees::judge(),
         Some("servers") => servers::install(),
         Some("ui") => {
@@ -42,6 +44,7 @@ fn main() -> Result<()> {
              `cargo xtask bench` measures, `cargo xtask torture --minutes 30` does harm and looks what comes of it, \
              `cargo xtask simulate --seeds 1000` plays as many worlds in which everything goes wrong, \
              `cargo xtask evaluate` asks real models, `cargo xtask corpus` fetches calls that others have written, \
+             `cargo xtask dist` makes an archive and a Debian package, \
              `cargo xtask servers` fetches the brokers and databases that tests start, \
              `cargo xtask referees` has all calls judged by benchmarks of others, of which the tests take a sample"
         ),
@@ -50,10 +53,12 @@ fn main() -> Result<()> {
 
 fn test() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
+    // What comes over the network is not waited for: nothing that is built needs it.
+    let fetching = std::thread::spawn(fetch);
     run("cargo", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"])?;
     // As users build it: what only tests switch on must not be needed.
     run("cargo", &["check", "--package", "trellis"])?;
-    servers::install()?;
+    fetching.join().map_err(|_| anyhow::anyhow!("fetching ended with a panic, told above"))??;
     bodies::forget()?;
     bodies::kept_by(&["test", "--workspace", "--all-features"])?;
     acceptance()?;
@@ -64,12 +69,23 @@ fn test() -> Result<()> {
     Ok(())
 }
 
-/// The program as it is used, asked by clients that nobody here wrote.
-fn acceptance() -> Result<()> {
+/// Everything of others that tests need, once.
+fn fetch() -> Result<()> {
+    servers::install()?;
+    fetch_clients()?;
+    page::fetch()
+}
+
+fn fetch_clients() -> Result<()> {
     let python = environment::install("clients", "acceptance/requirements.txt")?;
     environment::install_node()?;
     evaluate::fetch("smollm2")?;
-    referees::fetch(&python)?;
+    referees::fetch(&python)
+}
+
+/// The program as it is used, asked by clients that nobody here wrote.
+fn acceptance() -> Result<()> {
+    fetch_clients()?;
     // As for the other tests, which need the program too: any other way would build everything once more.
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;
     bodies::kept_by(&["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored"])?;

@@ -9,14 +9,19 @@ use std::process::{Command, Stdio};
 
 /// Everything. The browser looks at the page of `target/debug/trellis`, which has to be built.
 pub(crate) fn check() -> Result<()> {
+    fetch()?;
     let ui = root()?.join("ui");
-    install(&ui)?;
     npm(&ui, &["run", "check"])?;
     npm(&ui, &["run", "test"])?;
     rebuild(&ui)?;
     npm(&ui, &["run", "budget"])?;
-    find_browser()?;
     npm(&ui, &["run", "e2e"])
+}
+
+/// What the tests of the page need, once.
+pub(crate) fn fetch() -> Result<()> {
+    install(&root()?.join("ui"))?;
+    find_browser()
 }
 
 /// Packages as the lock file names them, unless they are there.
