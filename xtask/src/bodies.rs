@@ -25,8 +25,8 @@ pub(crate) fn forget() -> Result<()> {
 }
 
 /// Runs cargo, with tests keeping what they send.
-pub(crate) fn kept_by(arguments: &[&str]) -> Result<()> {
-    run_with("cargo", arguments, &[(VARIABLE, &folder()?.display().to_string())])
+pub(crate) fn kept_by(arguments: &[&str], more: &[(&str, &str)]) -> Result<()> {
+    run_with("cargo", arguments, &[&[(VARIABLE, &*folder()?.display().to_string())], more].concat())
 }
 
 /// Every body that was kept, against the packages in `target/clients`.

@@ -60,13 +60,19 @@ fn test() -> Result<()> {
     run("cargo", &["check", "--package", "trellis"])?;
     fetching.join().map_err(|_| anyhow::anyhow!("fetching ended with a panic, told above"))??;
     bodies::forget()?;
-    bodies::kept_by(&["test", "--workspace", "--all-features"])?;
+    bodies::kept_by(&["test", "--workspace", "--all-features"], &[("RUST_TEST_THREADS", &threads())])?;
     acceptance()?;
     // The program was built for the tests before.
     page::check()?;
     advisories::check()?;
     println!("all checks passed");
     Ok(())
+}
+
+/// How many tests run at once: most of them wait for servers, for processes that end, or for a disk.
+fn threads() -> String {
+    let usual = || (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string();
+    std::env::var("RUST_TEST_THREADS").unwrap_or_else(|_| usual())
 }
 
 /// Everything of others that tests need, once.
@@ -88,7 +94,10 @@ fn acceptance() -> Result<()> {
     fetch_clients()?;
     // As for the other tests, which need the program too: any other way would build everything once more.
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;
-    bodies::kept_by(&["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored"])?;
+    bodies::kept_by(
+        &["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored"],
+        &[],
+    )?;
     bodies::check()
 }
 
