@@ -9,6 +9,7 @@ mod commands;
 mod config;
 mod description;
 mod documents;
+mod examples;
 mod explain;
 mod flows;
 mod graph;

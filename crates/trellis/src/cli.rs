@@ -737,3 +737,7 @@ pub(crate) enum ConfigCommand {
     /// Check exported files, or the configuration in force if none is given
     Validate { files: Vec<PathBuf> },
 }
+
+#[cfg(test)]
+#[path = "cli_tests.rs"]
+mod tests;

@@ -1,5 +1,6 @@
 //! `/api/openapi.json` and `/api/docs`: what this server offers, made from the code that offers it.
 
+mod examples;
 mod page;
 
 use crate::api;
@@ -66,7 +67,8 @@ fn own_paths() -> OpenApiRouter<Arc<Gateway>> {
 /// Our own paths, and the document about all.
 pub(crate) fn routes() -> Router<Arc<Gateway>> {
     let (own, document) = own_paths().split_for_parts();
-    let document = serde_json::to_value(document).expect("the document is always JSON");
+    let mut document = serde_json::to_value(document).expect("the document is always JSON");
+    examples::add(&mut document);
     let page: Arc<str> = page::write(&document).into();
     let text: Arc<str> = document.to_string().into();
     let json = move || async move { ([(header::CONTENT_TYPE, "application/json")], text.to_string()).into_response() };

@@ -45,7 +45,8 @@ pub(super) fn write(document: &Value) -> String {
 fn operations(document: &Value) -> impl Iterator<Item = (&str, &'static str, &Value)> {
     let paths = members(&document["paths"]);
     paths.flat_map(|(path, item)| {
-        METHODS.into_iter().filter_map(move |method| Some((path.as_str(), method, item.get(method)?)))
+        let known = |name: &str| METHODS.into_iter().find(|method| *method == name);
+        members(item).filter_map(move |(name, operation)| Some((path.as_str(), known(name)?, operation)))
     })
 }
 
@@ -61,12 +62,28 @@ fn section(path: &str, method: &str, operation: &Value) -> String {
     out.push_str(&table("Parameters", &rows));
     if let Some(body) = operation.get("requestBody") {
         let kinds: Vec<_> = members(&body["content"]).map(|(_, content)| kind(&content["schema"])).collect();
-        add(&mut out, format_args!("<h4>Body</h4><p>{}</p>", kinds.join(", ")));
+        add(&mut out, format_args!("<h4>Body</h4><p>{}</p>{}", kinds.join(", "), examples(body)));
     }
     let rows: Vec<_> = members(&operation["responses"]).map(|(status, reply)| response(status, reply)).collect();
     out.push_str(&table("Replies", &rows));
+    for (status, reply) in members(&operation["responses"]) {
+        let shown = examples(reply);
+        if !shown.is_empty() {
+            add(&mut out, format_args!("<h4>Such as {}</h4>{shown}", escape(status)));
+        }
+    }
     out.push_str("</section>");
     out
+}
+
+/// What a body may look like: text as it is, everything else as JSON.
+fn examples(body: &Value) -> String {
+    let shown = members(&body["content"]).filter_map(|(_, content)| content.get("example"));
+    let written = shown.map(|example| match example {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).expect("JSON can always be written"),
+    });
+    written.map(|text| format!("<pre>{}</pre>", escape(text.trim_end()))).collect()
 }
 
 fn parameter(parameter: &Value) -> [String; 3] {

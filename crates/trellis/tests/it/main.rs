@@ -10,6 +10,8 @@ mod configuration;
 mod conversation;
 mod crashes;
 mod deploy;
+#[cfg(unix)]
+mod documented;
 mod documents;
 mod erased;
 mod evaluated;

@@ -102,6 +102,13 @@ fn model(request: &Value) -> String {
     format!("data: {chunk}\n\ndata: [DONE]\n\n")
 }
 
+/// The file of somebody who has such a server.
+pub(crate) fn file() -> String {
+    let server =
+        json!({ "type": "http", "url": format!("http://{}/mcp", serve()), "headers": { "Authorization": TOKEN } });
+    json!({ "mcpServers": { "w": server } }).to_string()
+}
+
 /// A folder whose operator has named a server.
 fn folder(servers: &Value) -> TempDir {
     let data = TempDir::new().unwrap();
