@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use trellis_orchestrator::ports::World;
 
@@ -27,6 +28,11 @@ use trellis_orchestrator::ports::World;
 const ID: &str = "id";
 /// How often a message was handed on by somebody who could do nothing with it.
 const HANDED_ON: &str = "x-trellis-handed-on";
+
+/// How long somebody may be away who should have a queue.
+const COMING_BACK: Duration = Duration::from_secs(30);
+/// How often a message that nobody has a queue for is sent again.
+const AGAIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 pub(crate) struct Broker {
@@ -137,6 +143,20 @@ impl Broker {
                 Err(Unsent(reason)) => tracing::debug!(%topic, reason, "a message could not be sent; it is sent again"),
             }
             back_off.wait(&**self.world()).await;
+        }
+    }
+
+    /// The same to those who have a queue for it. If nobody has, they may be as far from RabbitMQ as we just were: the
+    /// original's processes look for it every five seconds.
+    pub(crate) async fn publish_to_somebody(&self, topic: &Topic, letter: Letter<'_>) -> Sent {
+        let world = self.world();
+        let until = world.now().plus_ms(u64::try_from(COMING_BACK.as_millis()).unwrap_or(u64::MAX));
+        loop {
+            let sent = self.publish_at_last(topic, letter.clone()).await;
+            if sent == Sent::Queued || world.now() >= until {
+                return sent;
+            }
+            world.sleep(AGAIN).await;
         }
     }
 

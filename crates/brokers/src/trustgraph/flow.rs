@@ -7,6 +7,7 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use tokio::sync::watch;
 use trellis_domain::Scope;
 
 /// The topics of a flow by their names in its definition.
@@ -93,25 +94,38 @@ impl RunningFlow {
 
 /// The flows that run now.
 #[derive(Debug, Default)]
-pub(crate) struct Flows(RwLock<HashMap<Scope, Arc<RunningFlow>>>);
+pub(crate) struct Flows {
+    running: RwLock<HashMap<Scope, Arc<RunningFlow>>>,
+    /// Whether the deployment has told which there are.
+    known: watch::Sender<bool>,
+}
 
 impl Flows {
-    pub(crate) fn get(&self, scope: &Scope) -> Option<Arc<RunningFlow>> {
-        self.0.read().get(scope).cloned()
+    /// A flow, if it runs. Runs that a crash has left open go on before it is known which do: they wait for that.
+    pub(crate) async fn get(&self, scope: &Scope) -> Option<Arc<RunningFlow>> {
+        let mut known = self.known.subscribe();
+        drop(known.wait_for(|known| *known).await);
+        self.running.read().get(scope).cloned()
     }
 
     pub(crate) fn put(&self, flow: Arc<RunningFlow>) {
-        self.0.write().insert(flow.scope.clone(), flow);
+        self.running.write().insert(flow.scope.clone(), flow);
     }
 
     pub(crate) fn remove(&self, scope: &Scope) {
-        self.0.write().remove(scope);
+        self.running.write().remove(scope);
+    }
+
+    /// All that the deployment has are there.
+    pub(crate) fn are_known(&self) {
+        self.known.send_replace(true);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt as _;
 
     #[test]
     fn a_definition_needs_no_more_than_a_way_in_and_a_way_out() {
@@ -119,6 +133,14 @@ mod tests {
         let topics = FlowTopics::read(text).unwrap();
         assert_eq!(topics.needed(REQUEST).exchange(), "tg.request.agent:a:b");
         assert_eq!(topics.get("prompt-request"), None);
+    }
+
+    #[tokio::test]
+    async fn whether_a_flow_runs_is_not_known_before_the_deployment_has_told() {
+        let (flows, scope) = (Flows::default(), Scope::default());
+        assert!(flows.get(&scope).now_or_never().is_none(), "it is waited for");
+        flows.are_known();
+        assert!(flows.get(&scope).await.is_none());
     }
 
     #[test]

@@ -130,6 +130,7 @@ impl TrustGraph {
             };
             apply(&*config, &read, configuration.flow_kind()).await;
             serving.update(&read, &gone, configuration.flow_kind());
+            self.flows.are_known();
         }
         serving.stop_all().await;
         tracing::info!(open_dialogs = requests.open(), "no requests are taken any more");

@@ -38,11 +38,24 @@ struct Said {
 }
 
 impl BrokerPrompter {
+    /// None if it takes longer than that.
+    async fn within<T>(&self, limit: Option<Duration>, what: impl Future<Output = T>) -> Option<T> {
+        let Some(limit) = limit else { return Some(what.await) };
+        tokio::select! {
+            biased;
+            done = what => Some(done),
+            () = self.world.sleep(limit) => None,
+        }
+    }
+
     async fn send(&self, call: PromptCall, sink: &mut dyn ReplySink) -> Result<PromptReply, PromptError> {
         let PromptCall { scope, settings, id, variables, timeout, tools, .. } = call;
         let Some(template) = settings.prompts.get(&id) else { return Err(PromptError::UnknownPrompt { id }) };
         let failed = |reason: String, failures| PromptError::Provider { reason, failures };
-        let service = self.flows.get(&scope).and_then(|flow| flow.service(service::PROMPT));
+        let Some(flow) = self.within(timeout, self.flows.get(&scope)).await else {
+            return Err(PromptError::took_too_long(timeout.unwrap_or_default(), Vec::new()));
+        };
+        let service = flow.and_then(|flow| flow.service(service::PROMPT));
         let Some(service) = service else {
             return Err(failed(format!("the flow {} has no prompt service", scope.flow), Vec::new()));
         };
@@ -65,13 +78,8 @@ impl BrokerPrompter {
             }
             let mut said = Said::default();
             let asked = async { service.stream(&body, self.timeout, &mut |response| said.hear(&response, sink)).await };
-            let result = match timeout {
-                None => asked.await,
-                Some(limit) => tokio::select! {
-                    biased;
-                    result = asked => result,
-                    () = self.world.sleep(limit) => return Err(PromptError::took_too_long(limit, failures)),
-                },
+            let Some(result) = self.within(timeout, asked).await else {
+                return Err(PromptError::took_too_long(timeout.unwrap_or_default(), failures));
             };
             let ms = self.world.now().ms_since(began);
             match result {

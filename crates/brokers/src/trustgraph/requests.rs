@@ -138,7 +138,7 @@ impl Requests {
         let body = trellis_domain::broker::request(request);
         let topic = flow.topics.get(NEXT).unwrap_or_else(|| flow.topics.needed(REQUEST));
         let letter = Letter { id, body: &body, handed_on: received.handed_on + 1 };
-        self.teller.broker.publish_at_last(topic, letter).await;
+        self.teller.broker.publish_to_somebody(topic, letter).await;
         received.acknowledge().await;
     }
 

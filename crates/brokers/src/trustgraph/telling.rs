@@ -3,7 +3,7 @@
 use super::broker::{Broker, Letter, Sent};
 use super::flow::{EXPLAINABILITY, NEXT, REQUEST, RESPONSE, RunningFlow};
 use super::librarian::Saving;
-use super::notes::{Notes, OpenDialog};
+use super::notes::{Notes, OpenDialog, ToldText, ToldTexts};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +31,11 @@ impl Teller {
     pub(crate) async fn tell(&self, flow: &Arc<RunningFlow>, mut dialog: OpenDialog) {
         let mut following = self.runs.follow(&dialog.scope.workspace, &dialog.run, 0);
         let mut messages = Dialog::new(dialog.run.clone(), dialog.streaming);
+        let mut texts = self.texts(&dialog, &mut messages);
         let mut projector = Projector::new();
         let saving = Saving::start(flow, self.librarian_timeout);
+        // Whether the last response found somebody. If not, the next ones do not wait for anybody either.
+        let mut is_heard = true;
         while !messages.is_over() {
             let item = match following.next().await {
                 Ok(item) => item,
@@ -60,7 +63,8 @@ impl Teller {
                 continue;
             }
             for message in out {
-                self.send(flow, &dialog, message).await;
+                is_heard = self.send(flow, &dialog, &message, is_heard).await == Sent::Queued;
+                note_text(&mut texts, &dialog, &message);
             }
             if let Some(record) = record {
                 dialog.told = record.header.seq;
@@ -70,6 +74,25 @@ impl Teller {
         saving.finish().await;
         if let Err(error) = self.notes.remove(&dialog) {
             tracing::warn!(run = %dialog.run, %error, "the note of a dialog that is over cannot be removed");
+        }
+    }
+
+    /// The notes of what is told while it is written, if any is: what is in them was told by a process before this one.
+    fn texts(&self, dialog: &OpenDialog, messages: &mut Dialog) -> Option<ToldTexts> {
+        if !dialog.streaming {
+            return None;
+        }
+        match self.notes.texts(dialog) {
+            Ok(texts) => {
+                for told in texts.earlier() {
+                    messages.sent_before(&told.kind, &told.id, &told.text);
+                }
+                Some(texts)
+            }
+            Err(error) => {
+                tracing::warn!(run = %dialog.run, %error, "what was told of an answer is not known; it may come twice");
+                None
+            }
         }
     }
 
@@ -87,29 +110,40 @@ impl Teller {
         self.broker.publish_at_last(topic, Letter { id: "", body: &body, handed_on: 0 }).await;
     }
 
-    async fn send(&self, flow: &RunningFlow, dialog: &OpenDialog, message: AgentResponse) {
+    async fn send(&self, flow: &RunningFlow, dialog: &OpenDialog, message: &AgentResponse, is_heard: bool) -> Sent {
         if let (Some(request), true) = (&dialog.subagent, message.end_of_dialog) {
-            self.complete(flow, dialog, request, &message).await;
-            return;
+            return self.complete(flow, dialog, request, message).await;
         }
-        self.respond(flow, &dialog.id, &message).await;
+        self.respond(flow, &dialog.id, message, is_heard).await
     }
 
-    pub(crate) async fn respond(&self, flow: &RunningFlow, id: &str, message: &AgentResponse) {
+    async fn respond(&self, flow: &RunningFlow, id: &str, message: &AgentResponse, wait: bool) -> Sent {
         let mut body = dialect::response(message);
         // Stock readers overlook it.
         body["session_id"] = json!(message.session_id);
-        let topic = flow.topics.needed(RESPONSE);
-        if self.broker.publish_at_last(topic, Letter { id, body: &body, handed_on: 0 }).await == Sent::Unwanted {
+        let (topic, letter) = (flow.topics.needed(RESPONSE), Letter { id, body: &body, handed_on: 0 });
+        let sent = if wait {
+            self.broker.publish_to_somebody(topic, letter).await
+        } else {
+            self.broker.publish_at_last(topic, letter).await
+        };
+        if sent == Sent::Unwanted {
             tracing::debug!(id, "nobody listens to the responses");
         }
+        sent
     }
 
     /// Tells the supervisor that sent it how a subagent ended.
-    async fn complete(&self, flow: &RunningFlow, dialog: &OpenDialog, request: &AgentRequest, last: &AgentResponse) {
+    async fn complete(
+        &self,
+        flow: &RunningFlow,
+        dialog: &OpenDialog,
+        request: &AgentRequest,
+        last: &AgentResponse,
+    ) -> Sent {
         let body = dialect::request(&completion(request, last));
         let topic = flow.topics.get(NEXT).unwrap_or_else(|| flow.topics.needed(REQUEST));
-        self.broker.publish_at_last(topic, Letter { id: &dialog.id, body: &body, handed_on: 0 }).await;
+        self.broker.publish_to_somebody(topic, Letter { id: &dialog.id, body: &body, handed_on: 0 }).await
     }
 
     /// A request that no run can answer.
@@ -122,7 +156,20 @@ impl Teller {
             error: Some(ErrorInfo { kind: "agent-error".to_owned(), message: why.to_owned() }),
             ..AgentResponse::default()
         };
-        self.respond(flow, id, &message).await;
+        self.respond(flow, id, &message, false).await;
+    }
+}
+
+/// Only what is told while it is written has to be known apart from the records.
+fn note_text(texts: &mut Option<ToldTexts>, dialog: &OpenDialog, message: &AgentResponse) {
+    let is_text = [message_type::THOUGHT, message_type::ANSWER].contains(&message.message_type.as_str());
+    let Some(open) = texts.as_mut().filter(|_| is_text && !message.content.is_empty()) else { return };
+    let told =
+        ToldText { kind: message.message_type.clone(), id: message.message_id.clone(), text: message.content.clone() };
+    if let Err(error) = open.add(&told) {
+        tracing::warn!(run = %dialog.run, %error, "what was told of an answer cannot be noted");
+        // With a gap in it, it would be of no use.
+        *texts = None;
     }
 }
 

@@ -39,7 +39,7 @@ impl BrokerTools {
             return self.others.call(call).await;
         }
         let gone = || ToolError::new(format!("the flow {} has been stopped", call.scope.flow));
-        let flow = self.flows.get(&call.scope).ok_or_else(gone)?;
+        let flow = self.flows.get(&call.scope).await.ok_or_else(gone)?;
         let called = match call.tool.kind {
             ToolKind::KnowledgeQuery => rag(&flow, service::GRAPH_RAG, &call).await,
             ToolKind::DocumentRag => rag(&flow, service::DOCUMENT_RAG, &call).await,

@@ -4,8 +4,8 @@
 
 mod neighbours;
 
-use neighbours::Neighbours;
-use serde_json::{Value, json};
+use neighbours::{Held, Neighbours, configure, definition, ends, text, tool};
+use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,37 +77,6 @@ impl Ours {
     }
 }
 
-/// A flow without most services, as nobody has to have them all.
-async fn configure(neighbours: &Neighbours) {
-    let topics: Value = [
-        ("request", "request:tg:agent:default:main"),
-        ("next", "request:tg:agent:default:main"),
-        ("response", "response:tg:agent:default:main"),
-        ("prompt-request", "request:tg:prompt:default:main"),
-        ("prompt-response", "response:tg:prompt:default:main"),
-        ("mcp-tool-request", "request:tg:mcp-tool:default:main"),
-        ("mcp-tool-response", "response:tg:mcp-tool:default:main"),
-        ("librarian-request", "request:tg:librarian:default"),
-        ("librarian-response", "response:tg:librarian:default"),
-        ("explainability", "flow:tg:triples-store:default:main"),
-    ]
-    .into_iter()
-    .map(|(name, topic)| (name.to_owned(), json!(topic)))
-    .collect();
-    let arguments = json!([{"name": "city", "type": "string", "description": "Where"}]);
-    let weather = json!({
-        "name": "weather", "description": "d", "type": "mcp-tool", "mcp-tool": "get_weather", "arguments": arguments,
-    });
-    neighbours.put("tool", "weather", &weather).await;
-    neighbours.put("prompt", "template.agent-react", &json!({"prompt": "p", "response-type": "text"})).await;
-    neighbours.put("processor:agent-manager", "main", &json!({"topics": topics, "parameters": {}})).await;
-}
-
-fn text(responses: &[Value], kind: &str) -> String {
-    let of_kind = responses.iter().filter(|response| response["message_type"] == kind);
-    of_kind.filter_map(|response| response["content"].as_str()).collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_is_answered_with_the_services_of_the_deployment() {
     let server = RabbitMq::start(RabbitMqOptions::default());
@@ -121,7 +90,7 @@ async fn a_request_is_answered_with_the_services_of_the_deployment() {
     assert_eq!(text(&responses, "observation"), "Rain.");
     let sessions: Vec<_> = responses.iter().map(|response| response["session_id"].as_str().unwrap()).collect();
     assert!(!sessions[0].is_empty() && sessions.iter().all(|session| *session == sessions[0]), "{sessions:?}");
-    assert_eq!(responses.iter().filter(|response| response["end_of_dialog"] == true).count(), 1);
+    assert_eq!(ends(&responses), 1);
     let step = format!("urn:trustgraph:agent:{}/i1", sessions[0]);
     assert!(responses.iter().any(|response| response["explain_id"] == step.as_str()));
     neighbours.until("triples", |stored| stored["metadata"]["id"] == step.as_str()).await;
@@ -145,12 +114,85 @@ async fn a_request_is_answered_with_the_services_of_the_deployment() {
     let ours = Ours::start(&server, &journal, notes.path()).await;
     let responses = neighbours.ask(&json!({"question": "rain again?"})).await;
     assert_eq!(responses.last().unwrap()["content"], "It says: Rain.");
-    let open = || std::fs::read_dir(notes.path()).unwrap().count();
+    until_no_dialog_is_open(notes.path()).await;
+    ours.stop().await;
+}
+
+async fn until_no_dialog_is_open(notes: &Path) {
     let closed = async {
-        while open() > 0 {
+        while std::fs::read_dir(notes).unwrap().count() > 0 {
             RealWorld.sleep(Duration::from_millis(20)).await;
         }
     };
     assert!(tokio::time::timeout(PATIENCE, closed).await.is_ok(), "no dialog is open");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn patterns_and_changes_of_the_configuration_go_over_the_broker() {
+    let server = RabbitMq::start(RabbitMqOptions::default());
+    let (neighbours, notes) = (Neighbours::start(&server).await, TempDir::new().unwrap());
+    configure(&neighbours).await;
+    let ours = Ours::start(&server, &Arc::default(), notes.path()).await;
+
+    let planned =
+        neighbours.ask(&json!({"question": "rain?", "pattern": "plan-then-execute", "streaming": true})).await;
+    assert_eq!((text(&planned, "answer").as_str(), ends(&planned)), ("Planned: Rain. Rain.", 1));
+    let session = planned[0]["session_id"].as_str().unwrap();
+    for node in ["plan", "step/0", "step/1", "synthesis"] {
+        let node = format!("urn:trustgraph:agent:{session}/{node}");
+        neighbours.until("triples", |stored| stored["metadata"]["id"] == node.as_str()).await;
+    }
+    let supervised = neighbours.ask(&json!({"question": "rain?", "pattern": "supervisor", "streaming": true})).await;
+    let found = "Found: It says: Rain. It says: Rain.";
+    assert_eq!((text(&supervised, "answer").as_str(), ends(&supervised)), (found, 1));
+    let session = supervised[0]["session_id"].as_str().unwrap();
+    for node in ["decompose", "finding/0", "finding/1", "synthesis"] {
+        let node = format!("urn:trustgraph:agent:{session}/{node}");
+        neighbours.until("triples", |stored| stored["metadata"]["id"] == node.as_str()).await;
+    }
+
+    // A dialog has the tools that there were when it began, and the services of its flow whatever becomes of that.
+    let question = "what says the almanac?";
+    neighbours.hold(Some(Held { steps: 0, pieces: 0 }));
+    let id = neighbours.begin(&json!({"question": question})).await;
+    neighbours.until("prompt", |asked| asked["terms"]["question"] == json!(question).to_string()).await;
+    neighbours.put("tool", "almanac", &tool("almanac")).await;
+    neighbours.put("tool", "broken", &json!({"name": "broken", "type": "telepathy"})).await;
+    let rag = [("graph-rag-request", "request:tg:rag:a:b"), ("graph-rag-response", "response:tg:rag:a:b")];
+    neighbours.put("processor:agent-manager", "main", &definition(&rag)).await;
+    neighbours.hold(None);
+    let held = neighbours.end_of(&id).await;
+    assert_eq!((text(&held, "answer").as_str(), ends(&held)), ("It says: Rain.", 1));
+    let known =
+        async { while text(&neighbours.ask(&json!({"question": question})).await, "observation") == "Rain." {} };
+    tokio::time::timeout(PATIENCE, known).await.expect("the new tool is known");
+    let answered = neighbours.ask(&json!({"question": question})).await;
+    assert_eq!(text(&answered, "answer"), "It says: get_almanac!");
+    until_no_dialog_is_open(notes.path()).await;
+    ours.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dialog_outlives_the_broker() {
+    let server = RabbitMq::start(RabbitMqOptions::default());
+    let (mut neighbours, notes) = (Neighbours::start(&server).await, TempDir::new().unwrap());
+    configure(&neighbours).await;
+    let ours = Ours::start(&server, &Arc::default(), notes.path()).await;
+    neighbours.hold(Some(Held { steps: 1, pieces: 0 }));
+    let id = neighbours.begin(&json!({"question": "rain?", "streaming": true})).await;
+    neighbours.until_told(&id, |response| response["message_type"] == "observation").await;
+    let prompts = neighbours.heard("prompt").len();
+    server.kill();
+    server.start_again();
+    neighbours.hold(None);
+    neighbours.come_back(&server).await;
+    neighbours.until_more("prompt", prompts).await;
+    // The original's gateway looks for RabbitMQ less often than we do: what is to be told waits for it.
+    RealWorld.sleep(Duration::from_secs(1)).await;
+    neighbours.listen().await;
+    let responses = neighbours.end_of(&id).await;
+    assert_eq!((text(&responses, "answer").as_str(), ends(&responses)), ("It says: Rain.", 1));
+    assert_eq!(text(&neighbours.ask(&json!({"question": "rain again?"})).await, "answer"), "It says: Rain.");
+    until_no_dialog_is_open(notes.path()).await;
     ours.stop().await;
 }

@@ -56,6 +56,14 @@ impl DialogAnswer {
         self.replace(reply, so_far, taken)
     }
 
+    /// Another process sent this, of a reply that nobody writes on.
+    pub(super) fn sent_before(&mut self, id: &str, text: &str) {
+        match &mut self.sent {
+            Some(sent) if sent.shown == id => sent.text.push_str(text),
+            _ => self.sent = Some(SentText { reply: String::new(), shown: id.to_owned(), text: text.to_owned() }),
+        }
+    }
+
     /// What was sent so far was no answer: whatever comes next takes its place, even under the same id.
     pub(super) fn break_off(&mut self) {
         self.repeating = Default::default();
@@ -144,6 +152,21 @@ mod tests {
         pieces.extend(received.whole("a", "Short.", &mut taken).0);
         let sent: Vec<_> = pieces.into_iter().map(|piece| (piece.id, piece.text)).collect();
         assert_eq!(sent, of(&[("a", "Half of th"), ("a", BROKEN_OFF), ("a#2", "Sho"), ("a#2", "rt.")]));
+    }
+
+    /// A process that takes over has only what the other one noted.
+    #[test]
+    fn an_answer_goes_on_where_another_process_stopped() {
+        let begun = |second: &str| {
+            let (mut received, mut taken) = (DialogAnswer::default(), HashSet::from(["a".to_owned()]));
+            received.sent_before("a", "For");
+            received.sent_before("a", "ty");
+            let mut pieces = received.more("a", second, &mut taken);
+            pieces.extend(received.whole("a", &format!("{second}-two."), &mut taken).0);
+            pieces.into_iter().map(|piece| (piece.id, piece.text)).collect::<Vec<_>>()
+        };
+        assert_eq!(begun("Forty"), of(&[("a", "-two.")]));
+        assert_eq!(begun("Fifty"), of(&[("a", BROKEN_OFF), ("a#2", "Fifty"), ("a#2", "-two.")]));
     }
 
     #[test]

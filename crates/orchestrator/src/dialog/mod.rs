@@ -54,6 +54,14 @@ impl Dialog {
         Self { run, streaming, projector, answer, answered: None, open, taken, over: false }
     }
 
+    /// Notes what an earlier process sent of a thought or an answer. Whether it could finish it is told by the record.
+    pub fn sent_before(&mut self, kind: &str, id: &str, text: &str) {
+        self.taken.insert(id.to_owned());
+        if kind == message_type::ANSWER {
+            self.answer.sent_before(id, text);
+        }
+    }
+
     /// The dialog is over: its last message was given out.
     pub fn is_over(&self) -> bool {
         self.over
