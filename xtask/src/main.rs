@@ -67,6 +67,7 @@ fn test() -> Result<()> {
 /// The program as it is used, asked by clients that nobody here wrote.
 fn acceptance() -> Result<()> {
     let python = environment::install("clients", "acceptance/requirements.txt")?;
+    environment::install_in_part("trustgraph", "acceptance/trustgraph.txt")?;
     environment::install_node()?;
     evaluate::fetch("smollm2")?;
     referees::fetch(&python)?;
