@@ -45,17 +45,20 @@ pub struct Output {
 impl Clients {
     /// The environment, which must be there and belong to today's list of packages.
     pub(crate) fn installed() -> Self {
-        let project = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let folder = project.join("../target/clients");
-        let read = |path: PathBuf| std::fs::read_to_string(path).ok();
-        let (made_from, wanted) = (read(folder.join("requirements.txt")), read(project.join("requirements.txt")));
-        assert!(
-            made_from.is_some() && made_from == wanted,
-            "the stock clients are not installed in target/clients, or are others than acceptance/requirements.txt \
-             names: run `cargo xtask test`"
-        );
+        let folder = environment("clients", "requirements.txt");
         let room = TempDir::new().expect("a temporary folder can be made");
         Self { programs: folder.join("bin"), room }
+    }
+
+    /// The environment with what stands around an orchestrator of TrustGraph's.
+    pub(crate) fn of_trustgraph() -> Self {
+        let room = TempDir::new().expect("a temporary folder can be made");
+        Self { programs: environment("trustgraph", "trustgraph.txt").join("bin"), room }
+    }
+
+    /// Starts one of the installed programs.
+    pub(crate) fn command(&self, program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Command {
+        command(&self.program(program), arguments, environment, self.room.path())
     }
 
     /// Runs a program of Node's to its end, with the packages that `cargo xtask test` installs.
@@ -100,6 +103,20 @@ impl Clients {
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         names.filter(|name| name.starts_with(start)).collect()
     }
+}
+
+/// An environment of Python's in `target`, which was made from today's list.
+fn environment(name: &str, list: &str) -> PathBuf {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = project.join("../target").join(name);
+    let read = |path: PathBuf| std::fs::read_to_string(path).ok();
+    let (made_from, wanted) = (read(folder.join("requirements.txt")), read(project.join(list)));
+    assert!(
+        made_from.is_some() && made_from == wanted,
+        "the stock clients are not installed in target/{name}, or are others than acceptance/{list} names: run \
+         `cargo xtask test`"
+    );
+    folder
 }
 
 /// A program that is not led elsewhere by the caller's own environment, in a folder where it may leave things lying about.

@@ -17,6 +17,7 @@ mod recording;
 pub mod referees;
 mod server;
 mod stage;
+mod trustgraph;
 pub mod vendor;
 
 pub use api::ApiServer;
@@ -27,3 +28,4 @@ pub use model::{MODEL, ScriptedModel};
 pub use program::Folder;
 pub use real::RealModel;
 pub use stage::{Stage, run_python};
+pub use trustgraph::{Broker, Deployment};

@@ -12,8 +12,26 @@ const PYTHON: (u32, u32) = (3, 11);
 /// Where packages come from is set on each machine, so that only the usual place has a name here.
 const UNREACHABLE: &str = "what is to be installed are packages of PyPI; is there a network?";
 
+/// What a list of packages names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Listed {
+    /// Also what packages say that they need.
+    Everything,
+    /// Only what is imported.
+    Imported,
+}
+
 /// Makes `target/NAME` from a list of packages, unless it is there and was made from the same list. Gives its Python.
 pub(crate) fn install(name: &str, list: &str) -> Result<PathBuf> {
+    make(name, list, Listed::Everything)
+}
+
+/// The same from a list that leaves out what is never imported.
+pub(crate) fn install_in_part(name: &str, list: &str) -> Result<PathBuf> {
+    make(name, list, Listed::Imported)
+}
+
+fn make(name: &str, list: &str, listed: Listed) -> Result<PathBuf> {
     let wanted_file = root()?.join(list);
     let wanted = fs::read_to_string(&wanted_file).with_context(|| format!("cannot read {}", wanted_file.display()))?;
     let folder = root()?.join("target").join(name);
@@ -33,7 +51,9 @@ pub(crate) fn install(name: &str, list: &str) -> Result<PathBuf> {
     };
     // Every package is named in the list, so nothing else is fetched; the check tells whether one was forgotten.
     pip(&["install", "--no-deps", "--requirement", &wanted_file.display().to_string()]).context(UNREACHABLE)?;
-    pip(&["check"]).with_context(|| format!("{list} lacks something that one of its packages needs"))?;
+    if listed == Listed::Everything {
+        pip(&["check"]).with_context(|| format!("{list} lacks something that one of its packages needs"))?;
+    }
     fs::write(&made_from, wanted).with_context(|| format!("cannot write {}", made_from.display()))?;
     Ok(python)
 }

@@ -84,6 +84,7 @@ fn fetch() -> Result<()> {
 
 fn fetch_clients() -> Result<()> {
     let python = environment::install("clients", "acceptance/requirements.txt")?;
+    environment::install_in_part("trustgraph", "acceptance/trustgraph.txt")?;
     environment::install_node()?;
     evaluate::fetch("smollm2")?;
     referees::fetch(&python)

@@ -30,4 +30,6 @@ mod referees;
 mod sdk;
 mod tables;
 mod tools;
+#[cfg(unix)]
+mod trustgraph;
 mod vendors;

@@ -46,6 +46,7 @@ mod templates;
 #[cfg(unix)]
 mod terminal;
 mod tools;
+mod trustgraph;
 mod uncertain;
 mod who;
 

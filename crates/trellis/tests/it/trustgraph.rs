@@ -1,0 +1,81 @@
+//! `trellis orchestrator` in a TrustGraph deployment, killed (SIGKILL) and started again in the middle of a dialog.
+
+#[allow(dead_code, reason = "tests without a process of ours use more of it")]
+#[path = "../../../brokers/tests/trustgraph/neighbours.rs"]
+mod neighbours;
+
+use crate::{ok, trellis};
+use neighbours::{Held, Neighbours, configure, ends, text};
+use serde_json::json;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+use trellis_servers::RabbitMq;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A process that ends with the test.
+struct Orchestrator(Child);
+
+impl Orchestrator {
+    fn start(server: &RabbitMq, data: &Path) -> Self {
+        let child = trellis(data, &["orchestrator", "--pubsub-backend", "rabbitmq", "--log-level", "WARNING"])
+            .env("RABBITMQ_HOST", "127.0.0.1")
+            .env("RABBITMQ_PORT", server.port().to_string())
+            .env("RABBITMQ_USERNAME", "trellis")
+            .env("RABBITMQ_PASSWORD", server.password())
+            .stdin(Stdio::null())
+            .spawn();
+        Self(child.unwrap())
+    }
+
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Orchestrator {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dialog_goes_on_after_a_crash_as_if_there_had_been_none() {
+    let (server, data) = (RabbitMq::shared(), TempDir::new().unwrap());
+    let neighbours = Neighbours::start(&server).await;
+    configure(&neighbours).await;
+    let mut ours = Orchestrator::start(&server, data.path());
+
+    // In the middle of a thought.
+    neighbours.hold(Some(Held { steps: 0, pieces: 3 }));
+    let id = neighbours.begin(&json!({"question": "rain?", "streaming": true})).await;
+    neighbours.until_told(&id, |response| response["message_type"] == "thought").await;
+    ours.kill();
+    // In the middle of the answer.
+    neighbours.hold(Some(Held { steps: 1, pieces: 3 }));
+    let mut ours = Orchestrator::start(&server, data.path());
+    neighbours.until_told(&id, |response| response["message_type"] == "answer").await;
+    let begun = text(&neighbours.responses(&id), "answer");
+    assert!(!begun.is_empty() && "It says: Rain.".starts_with(&begun) && begun.len() < 14, "{begun:?}");
+    ours.kill();
+    neighbours.hold(None);
+    let ours = Orchestrator::start(&server, data.path());
+
+    let responses = neighbours.end_of(&id).await;
+    assert_eq!(
+        (text(&responses, "answer").as_str(), text(&responses, "observation").as_str()),
+        ("It says: Rain.", "Rain.")
+    );
+    let sessions: Vec<_> = responses.iter().map(|response| response["session_id"].as_str().unwrap()).collect();
+    assert!(sessions.iter().all(|session| *session == sessions[0]), "{sessions:?}");
+    // Whoever was asked already is not asked again, and nothing is ended twice.
+    assert_eq!(neighbours.heard("mcp-tool").len(), 1);
+    let again = neighbours.ask(&json!({"question": "rain again?"})).await;
+    assert_eq!((ends(&again), ends(&neighbours.responses(&id))), (1, 1));
+    drop(ours);
+    ok(data.path(), &["verify", "last"]);
+}
