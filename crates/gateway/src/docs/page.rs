@@ -78,12 +78,13 @@ fn section(path: &str, method: &str, operation: &Value) -> String {
 
 /// What a body may look like: text as it is, everything else as JSON.
 fn examples(body: &Value) -> String {
-    let shown = members(&body["content"]).filter_map(|(_, content)| content.get("example"));
-    let written = shown.map(|example| match example {
-        Value::String(text) => text.clone(),
-        other => serde_json::to_string_pretty(other).expect("JSON can always be written"),
-    });
-    written.map(|text| format!("<pre>{}</pre>", escape(text.trim_end()))).collect()
+    let mut out = String::new();
+    for example in members(&body["content"]).filter_map(|(_, content)| content.get("example")) {
+        let written = || serde_json::to_string_pretty(example).expect("JSON can always be written");
+        let text = example.as_str().map_or_else(written, str::to_owned);
+        add(&mut out, format_args!("<pre>{}</pre>", escape(text.trim_end())));
+    }
+    out
 }
 
 fn parameter(parameter: &Value) -> [String; 3] {
