@@ -317,8 +317,8 @@ fn prompt(asked: &Value) -> Vec<Value> {
 /// Asks the tool first that the question names, then answers.
 fn react(asked: &Value) -> String {
     let (question, tools) = (term(asked, "question"), term(asked, "tools"));
-    let names = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap());
-    let named = names.into_iter().find(|name| question.as_str().unwrap().contains(name)).unwrap_or("weather");
+    let mut offered = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap());
+    let named = offered.find(|name| question.as_str().unwrap().contains(name)).unwrap_or("weather");
     match term(asked, "history").as_array().unwrap().last() {
         None => format!("Thought: I look\nAction: {named}\nArgs: {{\"city\": \"Paris\"}}"),
         Some(step) => format!("Thought: I know\nFinal Answer: It says: {}", step["observation"].as_str().unwrap()),
