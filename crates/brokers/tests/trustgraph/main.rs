@@ -153,9 +153,10 @@ async fn patterns_and_changes_of_the_configuration_go_over_the_broker() {
 
     // A dialog has the tools that there were when it began, and the services of its flow whatever becomes of that.
     let question = "what says the almanac?";
+    let written = json!(question).to_string();
     neighbours.hold(Some(Held { steps: 0, pieces: 0 }));
     let id = neighbours.begin(&json!({"question": question})).await;
-    neighbours.until("prompt", |asked| asked["terms"]["question"] == json!(question).to_string()).await;
+    neighbours.until("prompt", |asked| asked["terms"]["question"] == written.as_str()).await;
     neighbours.put("tool", "almanac", &tool("almanac")).await;
     neighbours.put("tool", "broken", &json!({"name": "broken", "type": "telepathy"})).await;
     let rag = [("graph-rag-request", "request:tg:rag:a:b"), ("graph-rag-response", "response:tg:rag:a:b")];
