@@ -60,7 +60,7 @@ async fn passages_are_ranked_as_if_all_words_were_read() {
     let (search, model) = (index(&server, "t").await, MemorySearch::default());
     let mut chance = Chance(7);
     let mut documents = Vec::new();
-    for n in 0..40 {
+    for n in 0..20 {
         let texts: Vec<_> = (0..60).map(|_| chance.text(30)).collect();
         let mut document = document(&format!("d{n}"), &texts.iter().map(String::as_str).collect::<Vec<_>>());
         document.info.title.clear();
@@ -69,12 +69,13 @@ async fn passages_are_ranked_as_if_all_words_were_read() {
     }
     put(&search, documents.clone()).await;
     put(&model, documents).await;
-    for _ in 0..20 {
-        let text = chance.text(12);
+    for _ in 0..12 {
+        let query = SearchQuery { text: chance.text(12), vector: None, limit: 25 };
+        let expected = ask(&model, query.clone()).await;
         for limit in [1, 3, 25] {
-            let query = SearchQuery { text: text.clone(), vector: None, limit };
-            let (found, expected) = (ask(&search, query.clone()).await, ask(&model, query).await);
-            assert_eq!(keys(&found), keys(&expected), "{limit} for {text}");
+            let found = ask(&search, SearchQuery { limit, ..query.clone() }).await;
+            let expected: Vec<_> = keys(&expected).into_iter().take(limit).collect();
+            assert_eq!(keys(&found), expected, "{limit} for {}", query.text);
         }
     }
 }
