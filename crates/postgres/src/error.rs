@@ -36,6 +36,11 @@ pub(crate) fn failed(error: tokio_postgres::Error) -> JournalError {
     if of_the_data { JournalError::Damaged(told) } else { JournalError::Unavailable(told) }
 }
 
+/// Whether somebody else had something for longer than it is waited for.
+pub(crate) fn is_locked(error: &JournalError) -> bool {
+    error.to_string().ends_with(&format!("({})", SqlState::LOCK_NOT_AVAILABLE.code()))
+}
+
 /// The words of an error with those of its causes.
 fn told(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());

@@ -22,9 +22,11 @@ mod presence;
 mod queue;
 mod reading;
 mod rows;
+mod search;
 mod sequencer;
 mod served;
 mod stream;
+mod sweeping;
 mod turns;
 mod vectors;
 
@@ -39,4 +41,5 @@ pub use log::PostgresLog;
 pub use presence::application;
 pub use queue::PostgresQueue;
 pub use rows::PostgresTables;
+pub use search::PostgresSearch;
 pub use stream::PostgresStream;

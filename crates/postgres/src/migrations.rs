@@ -4,8 +4,12 @@ use crate::database::quoted;
 use crate::error::{OpenError, failed};
 use deadpool_postgres::Object;
 
-const ALL: [&str; 3] =
-    [include_str!("migrations/1.sql"), include_str!("migrations/2.sql"), include_str!("migrations/3.sql")];
+const ALL: [&str; 4] = [
+    include_str!("migrations/1.sql"),
+    include_str!("migrations/2.sql"),
+    include_str!("migrations/3.sql"),
+    include_str!("migrations/4.sql"),
+];
 
 /// What advisory locks of migrations are taken by: locks of this kind have two keys, all others here have one.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7472, 656)";

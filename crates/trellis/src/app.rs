@@ -144,12 +144,7 @@ impl App {
         // Whoever needs the model is told what is wrong with it.
         let embedder = embedder(global).ok().flatten();
         let entities = EntityNames { search: Arc::clone(&store.material.entities), embedder };
-        let knowledge = Arc::clone(&store.material.knowledge);
-        let knowledge = if store.material.has_search {
-            Arc::new(IndexedKnowledge::new(knowledge, entities.clone()))
-        } else {
-            knowledge
-        };
+        let knowledge = Arc::new(IndexedKnowledge::new(Arc::clone(&store.material.knowledge), entities.clone()));
         let queries = query_settings::of_operator(global, &[]).unwrap_or_default();
         let scope = Scope { workspace, ..Scope::default() };
         Self {
@@ -195,21 +190,14 @@ impl App {
         }
     }
 
-    /// What a gateway loads documents and rows with. Documents are left out where they cannot be searched.
-    pub(crate) fn loaders(&self, global: &Global, outside: &Outside) -> Result<(Option<Loader>, TableLoader), Failure> {
-        let tables = self.table_loader(outside.embedder.clone());
-        if !self.store.material.has_search {
-            return Ok((None, tables));
-        }
+    /// What a gateway loads documents and rows with.
+    pub(crate) fn loaders(&self, global: &Global, outside: &Outside) -> Result<(Loader, TableLoader), Failure> {
         let documents = self.loader(outside.embedder.clone())?.extracting(self.extraction(global)?);
-        Ok((Some(documents), tables))
+        Ok((documents, self.table_loader(outside.embedder.clone())))
     }
 
     /// Loads documents, and finds them with the same model. Facts are not extracted.
     pub(crate) fn loader(&self, embedder: Option<Arc<dyn Embedder>>) -> Result<Loader, Failure> {
-        if !self.store.material.has_search {
-            return Err(Failure::usage("documents cannot be searched with --state postgres yet; use a data folder"));
-        }
         let path = this_program().map_err(Failure::unexpected)?;
         let pdf = trellis_readers::Program { path, arguments: vec![PDF_WORKER.into()], variables: Vec::new() };
         let (library, search) = (Arc::clone(&self.store.library), Arc::clone(&self.store.material.search));
@@ -235,14 +223,11 @@ impl App {
     pub(crate) fn tools(&self, prompter: &Arc<dyn Prompter>, outside: Outside) -> Tools {
         // Whoever serves has set this already.
         self.evaluate_queries(self.queries);
-        let (tools, material) = (Tools::new(Arc::clone(prompter)).with(outside), &self.store.material);
-        let tools = tools
+        let material = &self.store.material;
+        Tools::new(Arc::clone(prompter))
+            .with(outside)
             .with_sparql(Arc::clone(&material.graph))
-            .with_tables(Arc::clone(&material.tables), Arc::clone(&self.world));
-        if !material.has_search {
-            return tools;
-        }
-        tools
+            .with_tables(Arc::clone(&material.tables), Arc::clone(&self.world))
             .with_documents(Arc::clone(&material.search), Arc::clone(&self.world))
             .with_knowledge(self.graph_rag(prompter))
     }

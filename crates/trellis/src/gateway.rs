@@ -29,7 +29,7 @@ pub(crate) struct Entrance {
 pub(crate) fn gateway(
     app: &App,
     orchestrator: &Arc<Orchestrator>,
-    (documents, tables): (Option<Loader>, TableLoader),
+    (documents, tables): (Loader, TableLoader),
     entrance: Entrance,
     phase: watch::Receiver<Phase>,
 ) -> Arc<Gateway> {
@@ -42,12 +42,12 @@ pub(crate) fn gateway(
         meter: Arc::clone(&app.meter),
         limits: orchestrator.options.limits.clone(),
         library: Arc::clone(&app.store.library),
-        documents,
+        documents: Some(documents),
         graph: Arc::clone(&app.store.material.graph),
         knowledge: Arc::clone(&app.knowledge),
         tables,
         parquet: parquet_reader(app),
-        graph_rag: app.store.material.has_search.then(|| app.graph_rag(&orchestrator.ports.prompter)),
+        graph_rag: Some(app.graph_rag(&orchestrator.ports.prompter)),
         log: Arc::clone(&app.store.log),
         presence: app.store.presence().unwrap_or_else(|| Arc::new(Alone::new(orchestrator, itself(app)))),
         run_text: Arc::new(PlainRunText),

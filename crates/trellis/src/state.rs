@@ -48,9 +48,6 @@ pub(crate) struct Material {
     pub(crate) search: Arc<dyn Search>,
     /// What entities of the knowledge are called.
     pub(crate) entities: Arc<dyn Search>,
-    /// Whether words can be looked for. If not, documents are not searched and entities not named, and no tool that needs
-    /// it is offered.
-    pub(crate) has_search: bool,
 }
 
 #[derive(Debug)]
@@ -79,7 +76,6 @@ impl State {
             tables: Arc::clone(&store.tables) as _,
             search: search("search"),
             entities: search("entities"),
-            has_search: true,
         };
         Self {
             journal: Arc::clone(&store.journal) as _,

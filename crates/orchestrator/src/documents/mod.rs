@@ -20,6 +20,6 @@ pub use remove::RemovedDocument;
 pub use retrieve::{Retrieved, Retriever};
 pub use rules::{
     LARGEST_PASSAGE, MOST_CANDIDATES, MOST_DIMENSIONS, MOST_DOCUMENTS_AT_ONCE, MOST_FOUND, MOST_PASSAGES,
-    MOST_PASSAGES_OF_COLLECTION, QueryWord, check_documents, normalised, query_words,
+    MOST_PASSAGES_OF_COLLECTION, QueryWord, check_documents, different_words, normalised, query_words,
 };
 pub use words::{Word, words};

@@ -133,8 +133,8 @@ pub fn query_words<E>(question: &str, mut entries: impl FnMut(&str) -> Result<u6
     Ok(few.map(|(_, (_, word))| word).collect())
 }
 
-/// The different words of a question, in its order.
-fn different_words(question: &str) -> Vec<QueryWord> {
+/// The different words of a question that are looked up, in its order.
+pub fn different_words(question: &str) -> Vec<QueryWord> {
     let end = question.floor_char_boundary(LONGEST_QUESTION);
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut counted: Vec<(String, f32)> = Vec::new();

@@ -3,6 +3,7 @@
 use super::{PostgresKnowledge, hold};
 use crate::error::failed;
 use crate::graph::tables::{MAIN_GRAPH, bytes, execute, id, rows};
+use crate::sweeping::Places;
 use deadpool_postgres::Transaction;
 use std::collections::BTreeSet;
 use trellis_orchestrator::ports::{JournalError, KnowledgePlace};
@@ -11,8 +12,9 @@ use trellis_queries::TermId;
 /// Graphs that go in one transaction, and terms that are looked for at once.
 const GRAPHS: usize = 256;
 const TERMS: usize = 10_000;
-/// Rows of a place that was given up which go in one transaction.
-const SWEPT: i64 = 10_000;
+
+const PLACES: Places =
+    Places { removed: "knowledge_removed", tables: &["knowledge_quads", "knowledge_terms", "knowledge_sources"] };
 
 impl PostgresKnowledge {
     /// Gives up the place of a collection, and then what lies there. How many quads it had.
@@ -27,27 +29,9 @@ impl PostgresKnowledge {
         Ok(Some(quads))
     }
 
-    /// Removes what lies in places that nobody has any more. What fails now is done the next time.
+    /// Removes what lies in places that nobody has any more.
     pub(super) async fn sweep_all(&self) {
-        let swept = async {
-            for row in self.database.query("SELECT place FROM knowledge_removed ORDER BY place", &[]).await? {
-                self.sweep(row.get(0)).await?;
-            }
-            Ok::<_, JournalError>(())
-        };
-        if let Err(error) = swept.await {
-            tracing::warn!(%error, "removed knowledge still takes room; it goes with the next change");
-        }
-    }
-
-    async fn sweep(&self, place: i64) -> Result<(), JournalError> {
-        for table in ["knowledge_quads", "knowledge_terms", "knowledge_sources"] {
-            let some = format!(
-                "DELETE FROM {table} WHERE ctid = ANY (ARRAY (SELECT ctid FROM {table} WHERE place = $1 LIMIT $2))"
-            );
-            while self.database.execute(&some, &[&place, &SWEPT]).await? > 0 {}
-        }
-        self.database.execute("DELETE FROM knowledge_removed WHERE place = $1", &[&place]).await.map(drop)
+        PLACES.sweep_all(&self.database).await;
     }
 
     /// Takes graphs away, in their order, and with the last one the source that they came from. A collection that has

@@ -9,6 +9,7 @@ use crate::database::{Database, Lease};
 use crate::error::{damaged, failed};
 use crate::graph::reading::Reading;
 use crate::graph::tables::{execute, rows};
+use crate::sweeping::Places;
 use deadpool_postgres::Transaction;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,8 +31,8 @@ use trellis_queries::{CancelOnDrop, Cancellation, QueryError};
 const WRITERS: (usize, usize) = (2, 1);
 const READERS: (usize, usize) = (4, 2);
 const WAITING: Duration = Duration::from_secs(30);
-/// Rows of a place that was given up which go in one transaction.
-const SWEPT: i64 = 10_000;
+
+const PLACES: Places = Places { removed: "row_removed", tables: &["row_rows", "row_entries", "row_vectors"] };
 
 /// Tables of all processes that share a database.
 #[derive(Debug)]
@@ -160,24 +161,8 @@ impl PostgresTables {
             SELECT rows FROM gone";
         let name = name.map(str::as_bytes);
         let gone = self.database.query(give_up, &[&workspace.as_str(), &collection.as_str(), &name]).await?;
-        if let Err(error) = self.sweep_all().await {
-            tracing::warn!(%error, "rows of removed tables still take room; they go with the next removal");
-        }
+        PLACES.sweep_all(&self.database).await;
         Ok(gone.iter().map(|row| row.get::<_, i64>(0).unsigned_abs()).collect())
-    }
-
-    async fn sweep_all(&self) -> Result<(), JournalError> {
-        for removed in self.database.query("SELECT place FROM row_removed ORDER BY place", &[]).await? {
-            let place: i64 = removed.get(0);
-            for table in ["row_rows", "row_entries", "row_vectors"] {
-                let some = format!(
-                    "DELETE FROM {table} WHERE ctid = ANY (ARRAY (SELECT ctid FROM {table} WHERE place = $1 LIMIT $2))"
-                );
-                while self.database.execute(&some, &[&place, &SWEPT]).await? > 0 {}
-            }
-            self.database.execute("DELETE FROM row_removed WHERE place = $1", &[&place]).await?;
-        }
-        Ok(())
     }
 
     /// Looks on a thread, in one transaction, when it is the workspace's turn and for as long as somebody waits.

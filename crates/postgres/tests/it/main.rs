@@ -8,6 +8,7 @@ mod journal;
 mod others;
 mod proof;
 mod runs;
+mod search;
 mod server;
 mod throughput;
 

@@ -1,14 +1,12 @@
 //! Several processes that share a state: a database, and a broker if one is named. Everything that they know of each other
 //! goes through these two.
 
-mod absent;
 mod settings;
 
 pub(crate) use settings::Cluster;
 
 use crate::failure::{Exit, Failure};
 use crate::state::{Material, Purpose, Shared, State};
-use absent::Absent;
 use std::sync::Arc;
 use trellis_brokers::{Bus, BusError, BusOptions, Timing};
 use trellis_orchestrator::memory::MemoryStream;
@@ -16,7 +14,7 @@ use trellis_orchestrator::ports::World;
 use trellis_orchestrator::queue::FairQueue;
 use trellis_postgres::{
     Database, DatabaseSettings, OpenError, PostgresConfig, PostgresGraph, PostgresJournal, PostgresKnowledge,
-    PostgresLibrary, PostgresLog, PostgresQueue, PostgresStream, PostgresTables, without_password,
+    PostgresLibrary, PostgresLog, PostgresQueue, PostgresSearch, PostgresStream, PostgresTables, without_password,
 };
 
 /// Opens the state that processes share, with its queue and stream. Whoever only looks does without a broker that is gone.
@@ -50,15 +48,15 @@ pub(crate) async fn open(
     ))
 }
 
-/// What a database has besides the journal. Words are not looked for there yet.
+/// What a database has besides the journal.
 fn material(database: &Database, graph: &Arc<PostgresGraph>) -> Material {
+    let search = PostgresSearch::of_documents(database.clone());
     Material {
         graph: Arc::clone(graph) as _,
         knowledge: Arc::new(PostgresKnowledge::new(database.clone())),
         tables: Arc::new(PostgresTables::new(database.clone())),
-        search: Arc::new(Absent),
-        entities: Arc::new(Absent),
-        has_search: false,
+        entities: Arc::new(search.of_entities()),
+        search: Arc::new(search),
     }
 }
 

@@ -46,11 +46,7 @@ pub(crate) async fn run(global: &Global, serve: &Serve) -> Result<Exit, Failure>
     let outside = tool_settings::outside(global)?;
     let loaders = app.loaders(global, &outside)?;
     let (documents, config) = (loaders.0.clone(), app.config());
-    let sweeping = tokio::spawn(async move {
-        if let Some(documents) = documents {
-            sweep(documents, config).await;
-        }
-    });
+    let sweeping = tokio::spawn(sweep(documents, config));
     let orchestrator = app.orchestrator(operator, models, outside);
     let runs = RunService::new(&orchestrator);
     let (stop, phase) = watch::channel(Phase::Serving);

@@ -5,6 +5,7 @@ mod approval;
 mod bad_input;
 mod cancelled;
 mod cluster;
+mod cluster_documents;
 mod cluster_trouble;
 mod configuration;
 mod conversation;
