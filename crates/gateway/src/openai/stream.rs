@@ -18,9 +18,21 @@ use std::time::Duration;
 use trellis_domain::RunId;
 use trellis_domain::record::{Body, Name};
 use trellis_orchestrator::{Item, RunSubscription};
+use utoipa::ToSchema;
 
 /// Silence that is broken by a comment, so that nobody takes the connection for dead.
 const QUIET: Duration = Duration::from_secs(15);
+
+/// One server-sent event, as its fields say.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "only the schema is used")]
+pub(crate) struct StreamedEvent {
+    /// The `type` of a response's event; those of a chat have no name
+    #[schema(nullable = false)]
+    event: Option<String>,
+    /// One JSON object; a chat ends with `[DONE]`
+    data: String,
+}
 
 /// How one surface tells of a run. What it says is written one event at a time: an answer may be long.
 pub(super) trait Script: Send + 'static {

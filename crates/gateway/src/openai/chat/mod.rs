@@ -9,6 +9,7 @@ use super::asking::{ConversationOf, Wish, accept, outcome};
 use super::error::Usual;
 use super::extract::{Inward, Members, Place};
 use super::headers::{of_run, patience};
+use super::stream::StreamedEvent;
 use super::{OpenAiError, messages, models, parameters, seconds, stream as sse};
 use crate::inside::Gateway;
 use crate::request_memory::BodyPlace;
@@ -40,7 +41,7 @@ use trellis_orchestrator::accept::Earlier;
     request_body(content = ChatRequest, content_type = "application/json"),
     responses(
         (status = 200, description = "The answer; with `stream` as events, each of which has one chunk as its `data`", content(
-            (ChatCompletion = "application/json"), (String = "text/event-stream"),
+            (ChatCompletion = "application/json"), (StreamedEvent = "text/event-stream"),
         )),
         Usual,
     ),

@@ -12,6 +12,7 @@ use super::error::Usual;
 use super::extract::{Inward, Members, Place};
 use super::headers::{of_run, patience};
 use super::messages::{self, Talk};
+use super::stream::StreamedEvent;
 use super::{OpenAiError, models, parameters, stream as sse};
 use crate::inside::{Gateway, Inside};
 use crate::request_memory::BodyPlace;
@@ -45,7 +46,7 @@ use trellis_orchestrator::accept::Earlier;
     request_body(content = ResponseRequest, content_type = "application/json"),
     responses(
         (status = 200, description = "What came of it; with `stream` as events, named as their `type`", content(
-            (ResponseObject = "application/json"), (String = "text/event-stream"),
+            (ResponseObject = "application/json"), (StreamedEvent = "text/event-stream"),
         )),
         Usual,
     ),

@@ -5,6 +5,7 @@ use super::super::ending::EndedRun;
 use super::super::error::Usual;
 use super::super::extract::{Inward, Place};
 use super::super::headers::of_run;
+use super::super::stream::StreamedEvent;
 use super::shapes::{Echo, ResponseObject};
 use super::streamed;
 use crate::api::Placed;
@@ -53,7 +54,7 @@ pub(super) async fn find(inside: &Inside, id: &str) -> Result<EndedRun, OpenAiEr
     params(("id" = String, Path, description = "`resp_` and the id of a run"), Wanted),
     responses(
         (status = 200, description = "The response; with `stream` as events, named as their `type`", content(
-            (ResponseObject = "application/json"), (String = "text/event-stream"),
+            (ResponseObject = "application/json"), (StreamedEvent = "text/event-stream"),
         )),
         Usual,
     ),
