@@ -38,6 +38,12 @@ fn with_model(model: &ScriptedModel) -> (Reader, Folder) {
     (pairs.fold(reader(), |reader, (name, value)| reader.set(name, value)), folder)
 }
 
+/// The service is there before anybody asks it.
+const STARTED: &[(&str, &str)] = &[(
+    "python3 server.py &",
+    "python3 server.py & until (exec 3<>/dev/tcp/127.0.0.1/$PORT) 2>/dev/null; do sleep 0.05; done",
+)];
+
 /// The server is there already.
 const SERVED: &[(&str, &str)] = &[("trellis serve &", "")];
 
@@ -69,8 +75,7 @@ async fn a_service_over_http_is_added_tried_and_used() {
         std::fs::write(&file, text.replace("8000", &free)).unwrap();
     }
     let reader = reader.set("PORT", &free);
-    let started = "python3 server.py & until (exec 3<>/dev/tcp/127.0.0.1/$PORT) 2>/dev/null; do sleep 0.05; done";
-    let told = follows(reader, "http-tool", &[("python3 server.py &", started)]).await;
+    let told = follows(reader, "http-tool", STARTED).await;
     told.says(&[r#"{"harbour": "Brest", "metres": 12.0}"#, "→ tool     depth(harbour: "]);
     told.says(&["The script answers: What is the depth of the harbour of Brest?"]);
 }
