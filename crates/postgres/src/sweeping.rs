@@ -65,15 +65,12 @@ impl Places {
     /// Keeps others from sweeping a place, as long as the step takes: this one, or any.
     async fn hold(&self, transaction: &Transaction<'_>, place: Option<i64>) -> Result<Option<i64>, JournalError> {
         let removed = self.removed;
-        let found = match place {
-            Some(place) => {
-                let this = format!("SELECT place FROM {removed} WHERE place = $1 FOR UPDATE");
-                rows(transaction, &this, &[&place]).await?
-            }
-            None => {
-                let any = format!("SELECT place FROM {removed} ORDER BY place LIMIT 1 FOR UPDATE SKIP LOCKED");
-                rows(transaction, &any, &[]).await?
-            }
+        let found = if let Some(place) = place {
+            let this = format!("SELECT place FROM {removed} WHERE place = $1 FOR UPDATE");
+            rows(transaction, &this, &[&place]).await?
+        } else {
+            let any = format!("SELECT place FROM {removed} ORDER BY place LIMIT 1 FOR UPDATE SKIP LOCKED");
+            rows(transaction, &any, &[]).await?
         };
         Ok(found.first().map(|row| row.get(0)))
     }

@@ -150,7 +150,9 @@ mod tests {
         let posting = |at, times, lengths| Posting { at, times, lengths };
         let all = [posting(0, [1, 0], [127, 128]), posting(255, [0, 300], [16_384, 70_000])];
         let mut bytes = Vec::new();
-        all.iter().for_each(|posting| posting.write(&mut bytes));
+        for posting in &all {
+            posting.write(&mut bytes);
+        }
         assert_eq!(postings(&bytes).unwrap(), all);
         assert!(postings(&bytes[..bytes.len() - 1]).is_err(), "an entry that is cut off is damaged");
         assert!(postings(&[0, 255, 255, 255, 255, 255, 1]).is_err(), "no number is so long");

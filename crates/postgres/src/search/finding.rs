@@ -17,7 +17,7 @@ type Key = (String, u64);
 /// A collection as of a reading.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
-    pub(super) place: i64,
+    pub(super) number: i64,
     pub(super) passages: u64,
     /// How many words its passages have.
     pub(super) lengths: Parts<u64>,
@@ -31,7 +31,7 @@ pub(super) fn find(reading: &Reading, names: &[String; 3], query: &SearchQuery) 
     let scored = by_words(reading, &place, &query.text, most)?;
     let by_words = ranked(reading, &place, scored, most, &mut spots)?;
     let (similar, compared) = match &query.vector {
-        Some(vector) => by_vector(reading, place.place, vector, most)?,
+        Some(vector) => by_vector(reading, place.number, vector, most)?,
         None => (Vec::new(), 0),
     };
     let by_vector = ranked(reading, &place, similar, most, &mut spots)?;
@@ -46,7 +46,7 @@ fn place(reading: &Reading, [kind, workspace, collection]: &[String; 3]) -> Resu
     let found = reading.rows(query, &[kind, workspace, collection])?;
     Ok(found.first().map(|row| {
         let count = |column| row.get::<_, i64>(column).unsigned_abs();
-        Place { place: row.get(0), passages: count(1), lengths: [count(2), count(3)] }
+        Place { number: row.get(0), passages: count(1), lengths: [count(2), count(3)] }
     }))
 }
 
@@ -63,7 +63,7 @@ fn ranked(
     blocks.dedup();
     let query = "SELECT b.block, b.document, b.first FROM unnest($2::bigint[]) AS n (block), LATERAL \
         (SELECT block, document, first FROM search_blocks WHERE place = $1 AND block = n.block LIMIT 1) b";
-    let found = reading.rows(query, &[&place.place, &blocks])?;
+    let found = reading.rows(query, &[&place.number, &blocks])?;
     let known: HashMap<i64, (&str, u64)> =
         found.iter().map(|row| (row.get(0), (row.get(1), row.get::<_, i64>(2).unsigned_abs()))).collect();
     let mut keyed = Vec::with_capacity(scored.len());
@@ -94,7 +94,7 @@ fn passages(
         FROM unnest($2::bigint[], $3::smallint[], $4::text[]) WITH ORDINALITY AS n (block, at, document, rank), \
         LATERAL (SELECT stored FROM search_passages WHERE place = $1 AND block = n.block AND at = n.at LIMIT 1) p, \
         LATERAL (SELECT listed FROM search_documents WHERE place = $1 AND id = n.document LIMIT 1) d ORDER BY n.rank";
-    let found = reading.rows(query, &[&place.place, &blocks, &numbers, &documents])?;
+    let found = reading.rows(query, &[&place.number, &blocks, &numbers, &documents])?;
     if found.len() != best.len() {
         return Err(lost("a passage").into());
     }

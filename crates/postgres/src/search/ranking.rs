@@ -96,7 +96,7 @@ pub(super) fn by_words(
     let wanted = wanted(reading, place, question)?;
     let passages = number(place.passages.max(1));
     let averages = place.lengths.map(|length| number(length) / passages);
-    let mut looking = Looking { reading, place: place.place, averages, scores: HashMap::new() };
+    let mut looking = Looking { reading, place: place.number, averages, scores: HashMap::new() };
     let mut read = 0;
     for (at, word) in wanted.iter().enumerate() {
         read += word.entries;
@@ -115,7 +115,7 @@ pub(super) fn by_words(
 fn wanted(reading: &Reading, place: &Place, question: &str) -> Result<Vec<Wanted>, QueryError> {
     let words: Vec<_> = different_words(question).into_iter().map(|word| word.text).collect();
     let query = "SELECT word, texts, aboves FROM search_frequencies WHERE place = $1 AND word = ANY ($2::text[])";
-    let found = reading.rows(query, &[&place.place, &words])?;
+    let found = reading.rows(query, &[&place.number, &words])?;
     let count = |row: &Row, column| row.get::<_, i64>(column).unsigned_abs();
     let having: HashMap<&str, Parts<u64>> =
         found.iter().map(|row| (row.get(0), [count(row, 1), count(row, 2)])).collect();
