@@ -1,7 +1,7 @@
 //! A server process that belongs to a test: it goes with it, whatever becomes of the test.
 
 use parking_lot::Mutex;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -119,6 +119,10 @@ impl Server {
     /// It stands still: connections stay open, and nothing is answered.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
+        // On a busy machine some of its threads may answer for a while after the signal; this is told when all stand still.
+        let running = self.running.lock();
+        let child = Pid::from_child(running.as_ref().expect("it runs"));
+        waitid(WaitId::Pid(child), WaitIdOptions::STOPPED).expect("a child can be waited for");
     }
 
     /// It goes on.
