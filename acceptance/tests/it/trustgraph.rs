@@ -68,7 +68,8 @@ async fn a_tool_is_known_as_soon_as_it_is_set(deployment: &Deployment) {
     deployment.tg("tg-set-tool", &[&tool[..], &called].concat()).await.ok().says(&["Tool set."]);
     deployment.until_said_again(COPIED, before).await;
     let answered = deployment.tg("tg-invoke-agent", &["-q", "What says the oracle?", "-x"]).await.ok();
-    answered.says(&["What says the oracle? get_oracle: rain.", "[session] urn:trustgraph:agent:", "[conclusion]"]);
+    let explained = ["[session] urn:trustgraph:agent:", "[analysis: oracle]", "[conclusion]"];
+    answered.says(&["What says the oracle? get_oracle: rain."]).notes(&explained);
 }
 
 async fn traces_are_shown(deployment: &Deployment) {

@@ -50,10 +50,10 @@ async fn a_dialog_goes_on_after_a_crash_as_if_there_had_been_none() {
     configure(&neighbours).await;
     let mut ours = Orchestrator::start(&server, data.path());
 
-    // In the middle of a thought.
+    // While a thought is written.
     neighbours.hold(Some(Held { steps: 0, pieces: 3 }));
     let id = neighbours.begin(&json!({"question": "rain?", "streaming": true})).await;
-    neighbours.until_told(&id, |response| response["message_type"] == "thought").await;
+    neighbours.until("prompt", |asked| asked["id"] == "agent-react").await;
     ours.kill();
     // In the middle of the answer.
     neighbours.hold(Some(Held { steps: 1, pieces: 3 }));
