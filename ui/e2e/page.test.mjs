@@ -34,7 +34,8 @@ test('a question is asked, four agents write at once, each in its own card, and 
   const strangers = new Set();
   let atOnce = 0;
   await until('the run ends', async () => {
-    const writing = await page.locator('[data-message]').evaluateAll((all) => all.map((text) => [text.dataset.message, text.closest('[data-session]')?.dataset.session]));
+    // What was taken off the page between finding it and looking at it is in no card any more.
+    const writing = await page.locator('[data-message]').evaluateAll((all) => all.filter((text) => text.isConnected).map((text) => [text.dataset.message, text.closest('[data-session]')?.dataset.session]));
     atOnce = Math.max(atOnce, new Set(writing.map(([, session]) => session)).size);
     for (const [message, session] of writing) if (!message.includes(session)) strangers.add(`${message} in ${session}`);
     assert.deepEqual(await places(), first, 'a card moved');
