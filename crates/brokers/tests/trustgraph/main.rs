@@ -41,7 +41,8 @@ impl Ours {
             id: "agent-manager".to_owned(),
             notices: "notify:tg:config".to_owned(),
             config_timeout: Duration::from_secs(30),
-            prompt_timeout: Duration::from_secs(30),
+            // It goes on while RabbitMQ is started again.
+            prompt_timeout: 5 * PATIENCE,
             librarian_timeout: Duration::from_secs(30),
             limits: SomeLimits::default(),
             dialogs_per_flow: 16,
