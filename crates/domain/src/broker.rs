@@ -1,7 +1,7 @@
 //! The broker's dialect: one JSON object per message with every field written, absent ones as null.
 
 use crate::message::{AgentRequest, AgentResponse};
-use crate::rdf::{Quad, Term};
+use crate::rdf::{Quad, Term, Triple};
 use serde_json::{Value, json};
 
 /// A request as it lies on the queue.
@@ -32,6 +32,11 @@ pub fn triple(quad: &Quad) -> Value {
     json!({ "s": term(&quad.s), "p": term(&quad.p), "o": term(&quad.o), "g": quad.g })
 }
 
+/// The same for one that is in no graph.
+pub fn triple_in_no_graph(triple: &Triple) -> Value {
+    json!({ "s": term(&triple.s), "p": term(&triple.p), "o": term(&triple.o), "g": Value::Null })
+}
+
 /// A term with every member present.
 pub fn term(of: &Term) -> Value {
     let wide = |kind: &str, iri: &str, id: &str, value: &str, datatype: &str, language: &str, triple: Value| {
@@ -44,9 +49,6 @@ pub fn term(of: &Term) -> Value {
         Term::Iri { iri } => wide("i", iri, "", "", "", "", Value::Null),
         Term::Blank { id } => wide("b", "", id, "", "", "", Value::Null),
         Term::Literal { value, datatype, language } => wide("l", "", "", value, datatype, language, Value::Null),
-        Term::Quoted { triple } => {
-            let inner = json!({ "s": term(&triple.s), "p": term(&triple.p), "o": term(&triple.o), "g": Value::Null });
-            wide("t", "", "", "", "", "", inner)
-        }
+        Term::Quoted { triple } => wide("t", "", "", "", "", "", triple_in_no_graph(triple)),
     }
 }

@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use trellis_domain::limits::SomeLimits;
+use trellis_domain::message::AgentRequest;
 use trellis_gateway::{Access, Identity, Token};
 
 async fn ask(house: &House, request: Value) -> Value {
@@ -218,6 +219,25 @@ async fn the_texts_of_a_run_are_documents_that_can_only_be_read() {
     assert_eq!((status, streamed.as_str().map(str::as_bytes)), (200, Some(answer.as_slice())));
     let listed = ask(&house, json!({"operation": "list-documents", "include-children": true})).await;
     assert_eq!(listed, done(), "not listed");
+    let of =
+        |key: &str, value: &str| json!({"operation": "list-documents", "criteria": [{"key": key, "value": value}]});
+    let listed = ask(&house, of("session", run.as_str())).await;
+    let texts = listed["document-metadatas"].as_array().unwrap();
+    let found = texts.iter().find(|text| text["id"] == id.as_str()).expect("by its session");
+    assert_eq!(found["tags"], json!(["answer"]));
+    let talked = AgentRequest {
+        question: "question 2".to_owned(),
+        conversation_id: "talk".to_owned(),
+        session_id: "talked".to_owned(),
+        ..AgentRequest::default()
+    };
+    let run = house.bench.request(2, talked, SomeLimits::default()).await;
+    house.bench.follow(&run).await;
+    let listed = ask(&house, of("conversation", "talk")).await;
+    let of_the_run = |text: &Value| text["id"].as_str().is_some_and(|id| id.contains("agent:talked/"));
+    let texts = listed["document-metadatas"].as_array().unwrap();
+    assert!(!texts.is_empty() && texts.iter().all(of_the_run), "{texts:?}");
+    assert_eq!(ask(&house, of("conversation", "other")).await, done());
     let (_, message) = refused(&house, json!({"operation": "remove-document", "document-id": id})).await;
     assert!(message.contains("part of the record of a run"), "{message}");
 }

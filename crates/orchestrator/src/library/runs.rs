@@ -1,9 +1,9 @@
 //! The texts of runs, as documents. They lie in records, so they need no store of their own.
 
-use crate::ports::{DocumentMetadata, Journal, JournalError, LibraryError, StoredDocument};
+use crate::ports::{DocumentMetadata, Journal, JournalError, LibraryError, RunFilter, StoredDocument};
 use std::ops::Range;
 use std::sync::Arc;
-use trellis_domain::{SessionId, Workspace};
+use trellis_domain::{ConversationId, SessionId, Workspace};
 use trellis_patterns::documents;
 use trellis_provenance::{DocumentRef, iri};
 
@@ -43,6 +43,52 @@ impl RunDocuments {
         Ok(super::cut(text.text.text().as_bytes(), &range).to_vec())
     }
 
+    /// The texts of a session, in the order in which they came to be.
+    pub async fn of_session(
+        &self,
+        workspace: &Workspace,
+        session: &SessionId,
+    ) -> Result<Vec<StoredDocument>, JournalError> {
+        let Some(log) = self.journal.load(workspace, session).await? else { return Ok(Vec::new()) };
+        Ok(documents(&log.records).into_iter().map(described).collect())
+    }
+
+    /// The texts of all runs of a conversation, those of the newest run first, until there are so many.
+    pub async fn of_conversation(
+        &self,
+        workspace: &Workspace,
+        conversation: &ConversationId,
+        limit: usize,
+    ) -> Result<Vec<StoredDocument>, JournalError> {
+        const PAGE: usize = 100;
+        let filter = RunFilter { conversation: Some(conversation.clone()), ..RunFilter::default() };
+        let (mut found, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let page = self.journal.runs(workspace, &filter, cursor.as_deref(), PAGE).await?;
+            for run in page.runs {
+                let (mut records, mut after) = (Vec::new(), 0);
+                loop {
+                    let next = self.journal.events(workspace, &run.run, after, PAGE).await?;
+                    let is_last = next.len() < PAGE;
+                    after = next.last().map_or(after, |record| record.header.seq);
+                    records.extend(next);
+                    if is_last {
+                        break;
+                    }
+                }
+                found.extend(documents(&records).into_iter().map(described));
+                if found.len() >= limit {
+                    found.truncate(limit);
+                    return Ok(found);
+                }
+            }
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
     async fn text(&self, workspace: &Workspace, id: &str) -> Result<Option<DocumentRef>, JournalError> {
         let Some(session) = iri::session_of(id).and_then(|session| SessionId::new(session).ok()) else {
             return Ok(None);
@@ -53,6 +99,7 @@ impl RunDocuments {
 }
 
 fn described(text: DocumentRef) -> StoredDocument {
+    let (about, kind) = (text.about(), text.kind().to_owned());
     let metadata = DocumentMetadata {
         id: text.id,
         kind: "text/plain".to_owned(),
@@ -61,8 +108,8 @@ fn described(text: DocumentRef) -> StoredDocument {
         time: text.time,
         title: text.title,
         comments: String::new(),
-        metadata: Vec::new(),
-        tags: Vec::new(),
+        metadata: about,
+        tags: vec![kind],
     };
     StoredDocument { metadata, size: text.text.text().len() as u64, sha256: text.sha256 }
 }

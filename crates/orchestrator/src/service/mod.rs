@@ -14,6 +14,7 @@ use crate::accept::{AcceptError, Acceptance, Earlier, Question};
 use crate::answer::{Answered, Answering, DecideError};
 use crate::cancel::Cancelling;
 use crate::hub::Hub;
+use crate::library::RunDocuments;
 use crate::orchestrator::{Orchestrator, TurnError};
 use crate::ports::{Journal, JournalError, Presence, World, all_due_turns};
 use crate::status::Status;
@@ -107,6 +108,11 @@ impl RunService {
     /// The record of a run's end, if it has ended.
     pub async fn end(&self, workspace: &Workspace, run: &RunId) -> Result<Option<Arc<Record>>, JournalError> {
         self.journal.end(workspace, run).await
+    }
+
+    /// The texts that runs have thought, observed and answered.
+    pub fn texts(&self) -> RunDocuments {
+        RunDocuments::new(Arc::clone(&self.journal))
     }
 
     /// How many runs of all workspaces have no end.

@@ -15,7 +15,8 @@ use base64::engine::general_purpose::STANDARD;
 use metadata::{changes, processing, read_document, read_processing, written};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use trellis_domain::{Collection, Workspace};
+use trellis_domain::ids::InvalidId;
+use trellis_domain::{Collection, ConversationId, SessionId, Workspace};
 use trellis_orchestrator::documents::{LoadError, Loader};
 use trellis_orchestrator::library::add;
 use trellis_orchestrator::ports::{Library, LibraryError, Listing, StoredDocument};
@@ -142,11 +143,33 @@ impl Desk<'_> {
 
     async fn list(&self) -> Result<Value, ServiceError> {
         let members = self.call.members();
-        if !members.list("criteria")?.is_empty() {
-            return Err(ServiceError::request("documents cannot be searched by `criteria`; list them all and choose"));
+        match members.list("criteria")? {
+            [] => {}
+            [criterion] => return self.texts_of_runs(criterion).await,
+            _ => return Err(ServiceError::request("write one of the `criteria`, not several")),
         }
         let listing = if members.flag("include-children")? { Listing::All } else { Listing::TopLevel };
         self.listed(&listing).await
+    }
+
+    /// What runs have thought, observed and answered is no document of anybody's own: it is listed by where it belongs.
+    async fn texts_of_runs(&self, criterion: &Value) -> Result<Value, ServiceError> {
+        const MOST: usize = 1_000;
+        let text = |name| criterion.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (texts, value) = (self.call.inside.runs().texts(), text("value"));
+        let wrong = |error: InvalidId| ServiceError::request(error.to_string());
+        let found = match text("key") {
+            "session" => texts.of_session(self.workspace(), &SessionId::new(value).map_err(wrong)?).await?,
+            "conversation" => {
+                let conversation = ConversationId::new(value).map_err(wrong)?;
+                texts.of_conversation(self.workspace(), &conversation, MOST).await?
+            }
+            _ => {
+                let ask = "documents are searched by `criteria` with the key `session` or `conversation`; else list them all and choose";
+                return Err(ServiceError::request(ask));
+            }
+        };
+        Ok(reply([("document-metadatas", found.iter().map(written).collect())]))
     }
 
     async fn list_children(&self) -> Result<Value, ServiceError> {
