@@ -4,29 +4,37 @@ use crate::cli::{Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 use crate::serving::Interrupt;
-use crate::show::{aligned, clean, columns, print_json, print_line};
+use crate::show::{aligned, clean, columns_for, print_json, print_line};
 use serde_json::json;
+use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 use trellis_domain::counted;
 use trellis_orchestrator::status::{Status, StatusProcess, StatusTurn};
 
 /// How often it is shown to whoever watches.
 const EVERY: Duration = Duration::from_secs(2);
+/// Empties a terminal and begins at its top.
+const CLEAR: &str = "\x1b[2J\x1b[H";
 
-pub(crate) async fn run(desk: &Desk, global: &Global, watch: bool) -> Result<Exit, Failure> {
+pub(crate) async fn run(global: &Global, watch: bool) -> Result<Exit, Failure> {
     let mut interrupt = Interrupt::new()?;
+    let redrawn = watch && global.output == Output::Text && !global.plain && std::io::stdout().is_terminal();
     loop {
-        let status = desk.status().await?;
+        // Opened anew each time: whoever watches a folder must not keep others from it.
+        let status = Desk::look(global, "status")?.status().await?;
+        if redrawn {
+            std::io::stdout().write_all(CLEAR.as_bytes())?;
+        }
         if global.output == Output::Json {
             print_json(&json!(status).to_string())?;
         } else {
-            lines(&status, columns()).iter().try_for_each(|line| print_line(line))?;
+            lines(&status, columns_for(global)).iter().try_for_each(|line| print_line(line))?;
         }
         if !watch {
             return Ok(Exit::Ok);
         }
         tokio::select! {
-            () = tokio::time::sleep(EVERY) => print_line("")?,
+            () = tokio::time::sleep(EVERY) => if !redrawn { print_line("")? },
             () = interrupt.received() => return Ok(Exit::Ok),
         }
     }

@@ -5,7 +5,7 @@
 
 use super::{Placed, RunView};
 use std::collections::BTreeSet;
-use trellis_provenance::trace::Step;
+use trellis_provenance::trace::{SessionTrace, Step};
 
 /// The part of a source that has most in common with the sentence.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) fn support<'a>(view: &'a RunView, end: Placed<'a>, sentence: &str) ->
             break;
         }
         for (kind, number, label) in citations(text) {
-            let Some(step) = cited_step(view, kind, number) else { continue };
+            let Some(step) = cited_step(view, end.0, kind, number) else { continue };
             if !found.cited.iter().any(|(other, ..)| other.1.id() == step.1.id()) {
                 found.cited.push((step, label, near));
             }
@@ -69,25 +69,42 @@ pub(crate) fn support<'a>(view: &'a RunView, end: Placed<'a>, sentence: &str) ->
     found
 }
 
-/// `[finding 0]`, `[steps 1, 2]`: the kind, the number and a label for each.
+/// `[finding 0]`, `[steps 1; 2]`, `[1]`: the kind, which may be missing, the number and a label for each.
 fn citations(text: &str) -> Vec<(&'static str, u32, String)> {
     let mut found: Vec<(&'static str, u32, String)> = Vec::new();
     for part in text.split('[').skip(1) {
-        let Some((inside, _)) = part.split_once(']') else { continue };
-        let Some((kind, numbers)) = inside.trim_end().split_once(char::is_whitespace) else { continue };
-        let kind = match kind.to_lowercase().as_str() {
-            "finding" | "findings" => "finding",
-            "step" | "steps" => "step",
-            _ => continue,
-        };
-        for number in numbers.split(',').filter_map(|number| number.trim().parse().ok()) {
-            let label = format!("[{kind} {number}]");
+        // What is followed by a bracket of the other kind is a link.
+        let cited = part.split_once(']').filter(|(_, behind)| !behind.starts_with('('));
+        for (kind, number) in cited.and_then(|(inside, _)| cited_in(inside)).into_iter().flatten() {
+            let label = format!("[{}]", format!("{kind} {number}").trim_start());
             if !found.iter().any(|(.., other)| *other == label) {
                 found.push((kind, number, label));
             }
         }
     }
     found
+}
+
+/// What stands in one pair of brackets, if it is nothing but citations.
+fn cited_in(inside: &str) -> Option<Vec<(&'static str, u32)>> {
+    const DIGITS: usize = 4;
+    let (mut found, mut before) = (Vec::new(), "");
+    for part in inside.split([',', ';']) {
+        let part = part.trim();
+        let (word, number) = part.split_at(part.find(|c: char| c == '#' || c.is_ascii_digit())?);
+        let kind = match word.trim().to_lowercase().as_str() {
+            // `[findings 1, 2]` says the word once.
+            "" => before,
+            "finding" | "findings" => "finding",
+            "step" | "steps" => "step",
+            "observation" | "observations" => "observation",
+            _ => return None,
+        };
+        before = kind;
+        let number = number.strip_prefix('#').unwrap_or(number);
+        found.push((kind, number.parse().ok().filter(|_| number.len() <= DIGITS)?));
+    }
+    Some(found)
 }
 
 /// What stands around a sentence, nearest first: its paragraph, then the headings above it. None if it is not there.
@@ -122,28 +139,35 @@ fn squeezed(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// The last step of an agent, or the result of a plan's step: what `[finding 2]` and `[step 2]` name.
-fn cited_step<'a>(view: &'a RunView, kind: &str, number: u32) -> Option<Placed<'a>> {
-    let root = view.root()?;
-    if kind == "step" {
-        let is_it = |step: &&Step| matches!(step, Step::StepResult(result) if result.number == number);
-        return root.steps.iter().rfind(is_it).map(|step| (root, step));
-    }
-    let is_it = |session: &&trellis_provenance::trace::SessionTrace| {
-        let parent = session.parent.as_ref();
-        parent.is_some_and(|parent| parent.session.as_ref() == Some(&root.id) && parent.index == Some(number.into()))
+/// What a citation names in the session of an answer: what an agent found, the result of a plan's step, or that of a call.
+fn cited_step<'a>(view: &'a RunView, answering: &'a SessionTrace, kind: &str, number: u32) -> Option<Placed<'a>> {
+    let own = |is_it: fn(&Step, u32) -> bool| {
+        let step = answering.steps.iter().rfind(|step| is_it(step, number))?;
+        Some((answering, step))
     };
-    let agent = view.trace.sessions.iter().find(is_it)?;
-    agent.steps.last().map(|step| (agent, step))
+    let call = || own(|step, number| matches!(step, Step::Observation(result) if result.n == number));
+    let planned = || own(|step, number| matches!(step, Step::StepResult(result) if result.number == number));
+    let finding = || {
+        let is_it = |session: &&SessionTrace| {
+            let parent = session.parent.as_ref();
+            parent.is_some_and(|parent| {
+                parent.session.as_ref() == Some(&answering.id) && parent.index == Some(number.into())
+            })
+        };
+        let agent = view.trace.sessions.iter().find(is_it)?;
+        agent.steps.last().map(|step| (agent, step))
+    };
+    match kind {
+        "finding" => finding(),
+        "step" => planned().or_else(call),
+        "observation" => call(),
+        _ => call().or_else(planned).or_else(finding),
+    }
 }
 
 fn passages<'a>(view: &'a RunView, sources: &[Placed<'a>], sentence: &str) -> Vec<Passage<'a>> {
     const LOOKED_AT: usize = 200_000;
-    let mut bare = sentence.to_owned();
-    for (.., label) in citations(sentence) {
-        bare = bare.replace(&label, " ");
-    }
-    let wanted = words(&bare);
+    let wanted = words(&without_brackets(sentence));
     if wanted.is_empty() {
         return Vec::new();
     }
@@ -161,6 +185,17 @@ fn passages<'a>(view: &'a RunView, sources: &[Placed<'a>], sentence: &str) -> Ve
     found.sort_by_key(|passage| std::cmp::Reverse(passage.shared));
     found.truncate(4);
     found
+}
+
+/// What stands in brackets is no word of the sentence.
+fn without_brackets(sentence: &str) -> String {
+    let mut parts = sentence.split('[');
+    let mut bare = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        bare.push(' ');
+        bare.push_str(part.split_once(']').map_or(part, |(_, behind)| behind));
+    }
+    bare
 }
 
 /// Lines, and sentences of a line.
@@ -212,9 +247,12 @@ mod tests {
 
     #[test]
     fn citations_are_read_as_on_the_page() {
-        let found = citations("a [finding 0] b [Steps 1, 2] c [1] d [finding x] [finding 0]");
-        let labels: Vec<_> = found.iter().map(|(.., label)| label.as_str()).collect();
-        assert_eq!(labels, ["[finding 0]", "[step 1]", "[step 2]"]);
+        let labels = |text: &str| citations(text).into_iter().map(|(.., label)| label).collect::<Vec<_>>();
+        let text = "a [finding 0] b [Steps 1; 2] c [1] d [finding x] [finding 0] e [observation #3, 4] [5](https://x) [a 6] [99999]";
+        let expected =
+            ["[finding 0]", "[step 1]", "[step 2]", "[1]", "[observation 3]", "[observation 4]"].map(str::to_owned);
+        assert_eq!(labels(text), expected);
+        assert_eq!(without_brackets("It is so [1] here [findings 2; 3]."), "It is so   here  .");
     }
 
     #[test]

@@ -58,6 +58,11 @@ impl Markdown {
         }
     }
 
+    /// For another text in the same place.
+    pub(crate) fn fresh(&self) -> Self {
+        Self::new(self.columns, self.ascii)
+    }
+
     /// Takes more of the text and gives the lines that are complete, each with its end.
     pub(crate) fn push(&mut self, text: &str) -> String {
         for letter in clean(text).chars() {

@@ -4,7 +4,7 @@ use super::missing;
 use crate::cli::{Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
-use crate::show::{aligned, clean, columns, one_line, print_json, print_line};
+use crate::show::{aligned, clean, columns_for, one_line, print_json, print_line};
 use serde_json::json;
 use trellis_orchestrator::summary::Change;
 
@@ -40,7 +40,7 @@ pub(super) async fn list(desk: &Desk, global: &Global, kind: &str, key: &str) ->
         vec![entry.version.to_string(), entry.time.clone(), by, value]
     };
     let rows: Vec<_> = history.iter().map(cells).collect();
-    aligned(&rows, columns()).iter().try_for_each(|line| print_line(line))?;
+    aligned(&rows, columns_for(global)).iter().try_for_each(|line| print_line(line))?;
     Ok(Exit::Ok)
 }
 

@@ -8,7 +8,7 @@ use crate::cli::{ConfigCommand, Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 use crate::guarded::{OWN, broken_template};
-use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
+use crate::show::{aligned, clean, columns_for, note, one_line, print_json, print_line};
 use crate::state::Purpose;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ async fn list(desk: &Desk, global: &Global, kind: Option<&str>) -> Result<Exit, 
     }
     let cells = |item: &StoredItem| vec![clean(&item.kind), clean(&item.key), one_line(&item.value)];
     let rows: Vec<_> = items.iter().map(cells).collect();
-    aligned(&rows, columns()).iter().try_for_each(|line| print_line(line))?;
+    aligned(&rows, columns_for(global)).iter().try_for_each(|line| print_line(line))?;
     Ok(Exit::Ok)
 }
 

@@ -5,7 +5,7 @@ use crate::app::workspace;
 use crate::cli::{Global, Output};
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
-use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
+use crate::show::{aligned, clean, columns_for, note, one_line, print_json, print_line};
 use crate::state::Purpose;
 use crate::tool_settings;
 use serde_json::json;
@@ -81,7 +81,7 @@ fn print(global: &Global, found: &[Discovered]) -> Result<(), Failure> {
     });
     let header = ["SERVER", "TOOL", "ARGUMENTS", "DESCRIPTION"].map(str::to_owned).to_vec();
     let rows: Vec<_> = std::iter::once(header).chain(rows).collect();
-    aligned(&rows, columns()).iter().try_for_each(|line| print_line(line))?;
+    aligned(&rows, columns_for(global)).iter().try_for_each(|line| print_line(line))?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use crate::cli::{AddTool, Global, Output, ToolsCommand};
 use crate::desk::{Desk, WantedCall};
 use crate::failure::{Exit, Failure};
 use crate::serving::Interrupt;
-use crate::show::{aligned, clean, columns, note, one_line, print_json, print_line};
+use crate::show::{aligned, clean, columns_for, note, one_line, print_json, print_line};
 use crate::state::Purpose;
 use discover::Wanted;
 use serde_json::{Map, Value, json};
@@ -61,7 +61,7 @@ async fn list(global: &Global) -> Result<Exit, Failure> {
     });
     let header = ["TOOL", "TYPE", "GROUPS", "OFFERED HERE"].map(str::to_owned).to_vec();
     let rows: Vec<_> = std::iter::once(header).chain(rows).collect();
-    aligned(&rows, columns()).iter().try_for_each(|line| print_line(line))?;
+    aligned(&rows, columns_for(global)).iter().try_for_each(|line| print_line(line))?;
     let notices: BTreeSet<_> = listed.iter().filter_map(|tool| tool.notice.as_ref()).collect();
     for notice in notices {
         note(&one_line(&clean(notice)));

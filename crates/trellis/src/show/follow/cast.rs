@@ -1,7 +1,7 @@
 //! Who is who in a run: short names for subagents and plan steps, and what each is at.
 
 use super::team::{Standing, Team};
-use crate::show::{excerpt, width};
+use crate::show::{excerpt, padded, width};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,6 +11,15 @@ use trellis_patterns::{Pattern, pattern};
 
 /// Longest name, in columns.
 const NAME: usize = 20;
+
+/// Room for whose line it is on a screen with so many columns; none if numbers have to do.
+pub(super) const fn name_columns(columns: usize) -> Option<usize> {
+    match columns {
+        0..60 => None,
+        60..90 => Some(18),
+        _ => Some(27),
+    }
+}
 
 /// Whose line it is. Empty for the root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +39,11 @@ impl Label {
     pub(super) fn is_below(&self, above: &Self) -> bool {
         let behind = self.number.strip_prefix(above.number.as_str());
         !above.is_root() && behind.is_some_and(|rest| rest.starts_with(['.', ' ']))
+    }
+
+    /// As wide as that, or the number alone.
+    pub(super) fn within(&self, columns: Option<usize>) -> String {
+        columns.map_or_else(|| self.number.clone(), |columns| padded(&excerpt(&self.to_string(), columns), columns))
     }
 
     /// Of a plan, not an agent.

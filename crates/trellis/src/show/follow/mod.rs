@@ -11,7 +11,7 @@ mod team;
 
 use super::live::beside;
 use super::markdown::Markdown;
-use super::{clean, columns, excerpt, note};
+use super::{clean, columns_for, excerpt, note};
 use crate::cli::{Global, Output};
 use cast::{Cast, Label};
 use screen::{Line, Screen, THOUGHT};
@@ -37,7 +37,6 @@ pub(crate) struct Follow {
     answer: (Option<Arc<str>>, String),
     /// How a person reads it; none where it goes on as it was written.
     rendered: Option<Markdown>,
-    ascii: bool,
 }
 
 impl Follow {
@@ -49,7 +48,6 @@ impl Follow {
             cast,
             run,
             rendered: rendered(global),
-            ascii: global.ascii,
             prints_answer: text,
             live_answer: text && streaming && std::io::stdout().is_terminal(),
             thought: (None, String::new()),
@@ -121,7 +119,7 @@ impl Follow {
         if let Some(rendered) = &mut self.rendered {
             let rest = rendered.finish();
             put_lines(&rest)?;
-            *rendered = fresh(self.ascii);
+            *rendered = rendered.fresh();
         }
         note("\n(the answer was begun again)");
         Ok(())
@@ -201,11 +199,7 @@ impl Follow {
 /// For a person at a terminal, Markdown is read; everybody else gets it as it was written.
 pub(crate) fn rendered(global: &Global) -> Option<Markdown> {
     let person = global.output == Output::Text && !global.plain && std::io::stdout().is_terminal();
-    person.then(|| fresh(global.ascii))
-}
-
-fn fresh(ascii: bool) -> Markdown {
-    Markdown::new(columns().unwrap_or(usize::MAX), ascii)
+    person.then(|| Markdown::new(columns_for(global).unwrap_or(usize::MAX), global.ascii))
 }
 
 /// Whole lines on stdout, above what is live on the same terminal.

@@ -1,10 +1,10 @@
 //! Lines on stderr, and those below them that move while something is at work.
 
-use super::cast::Label;
+use super::cast::{Label, name_columns};
 use super::team::Team;
 use crate::cli::{Global, Output};
 use crate::show::live::LiveBlock;
-use crate::show::{Marks, clean, excerpt, note, padded, width};
+use crate::show::{Marks, clean, excerpt, note, width};
 use owo_colors::OwoColorize;
 use parking_lot::Mutex;
 use std::cell::Cell;
@@ -16,8 +16,6 @@ use trellis_orchestrator::ports::{RealWorld, World};
 pub(super) const WIDTH: usize = 96;
 /// How much of the root's thought is shown.
 pub(super) const THOUGHT: usize = 400;
-/// The column of whose line it is, where several work at once.
-const LABEL: usize = 27;
 const WORD: usize = 8;
 
 /// Whose line it is, a mark, a word, what happened, what it took.
@@ -163,14 +161,10 @@ impl Screen {
 
     /// A column of its own where the terminal is wide enough, else the number alone.
     fn label(&self, label: &Label) -> String {
-        const NARROW: usize = 90;
         if label.is_root() {
             return String::new();
         }
-        if self.columns().is_some_and(|columns| columns < NARROW) {
-            return format!("  {} ", label.number);
-        }
-        format!("  {} ", padded(&excerpt(&label.to_string(), LABEL), LABEL))
+        format!("  {} ", label.within(name_columns(self.columns().unwrap_or(usize::MAX))))
     }
 }
 
@@ -204,7 +198,7 @@ mod tests {
         let screen = Screen { marks, quiet: true, live: None, watched: false, hidden: Cell::new(false) };
         for name in ["Company X", "東京の天気", "東京の天気と大阪の天気と京都", "🚀 lift-off"] {
             let label = screen.label(&Label { number: "#0".to_owned(), name: name.to_owned() });
-            assert_eq!(width(&label), LABEL + 3, "{label}");
+            assert_eq!(width(&label), 27 + 3, "{label}");
         }
     }
 }

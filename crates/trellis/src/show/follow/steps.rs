@@ -4,6 +4,7 @@ use super::Follow;
 use super::cast::Label;
 use super::screen::{Line, THOUGHT, WIDTH};
 use super::team::Standing;
+use crate::show::markdown::Markdown;
 use crate::show::{clean, excerpt, note, seconds, short, tokens};
 use serde_json::{Map, Value, json};
 use trellis_domain::document::Document;
@@ -101,7 +102,7 @@ impl Follow {
                 // What is on screen does not count: the next answer begins anew.
                 note("\n(the answer above was cut short)");
                 self.answer = (None, String::new());
-                self.rendered = self.rendered.is_some().then(|| super::fresh(self.ascii));
+                self.rendered = self.rendered.as_ref().map(Markdown::fresh);
             }
             let text = format!("could not be read: {}", excerpt(reason, WIDTH));
             self.screen.line(&Line::new(marks.bad, "reply").of(who.clone()).text(text).cost(cost));

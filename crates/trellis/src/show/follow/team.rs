@@ -1,16 +1,12 @@
 //! Everybody who is or was at work in a run, one line each: what they do, for how long, and what it took.
 
-use super::cast::Label;
+use super::cast::{Label, name_columns};
 use crate::show::live::Room;
 use crate::show::{Marks, excerpt, grouped, one_line, padded, seconds, width};
 use owo_colors::OwoColorize;
 use trellis_domain::Timestamp;
 
-/// Below so many columns, an agent goes by its number.
-const NARROW: usize = 90;
-/// The column of names.
-const NAME: usize = 27;
-/// Below so many columns, tokens are left out.
+/// Below so many columns, tokens are left out and an agent goes by its number.
 const SLIM: usize = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,8 +153,7 @@ fn line(member: &Member, now: Timestamp, columns: usize, marks: &Marks, turn: &s
         Standing::Partly => marks.partly,
         Standing::Bad => marks.bad,
     };
-    let name = if columns < NARROW { member.label.number.clone() } else { member.label.to_string() };
-    let name = if columns < NARROW { name } else { padded(&excerpt(&name, NAME), NAME) };
+    let name = member.label.within(name_columns(columns));
     let took = member.ms(now).map(seconds).unwrap_or_default();
     let tokens =
         if member.tokens > 0 && columns >= SLIM { format!("{} tok", grouped(member.tokens)) } else { String::new() };
@@ -229,6 +224,9 @@ mod tests {
         let narrow = drawn(&team, 40, 20);
         assert!(narrow.iter().all(|line| width(line) < 40), "{narrow:#?}");
         assert!(narrow[1].starts_with("  ⠋ #0.1 financial") && narrow[1].ends_with("2.1 s"), "{narrow:#?}");
+        let usual = drawn(&team, 80, 20);
+        assert!(usual.iter().all(|line| width(line) < 80), "{usual:#?}");
+        assert!(usual[1].starts_with("  ⠋ #0.1 Debts         financial-data(\"x\")"), "{usual:#?}");
     }
 
     #[test]
