@@ -13,7 +13,9 @@
 use crate::ports::{OpenTurn, TurnKey};
 use parking_lot::Mutex;
 use std::collections::HashSet;
+use std::time::Duration;
 use tokio::sync::Notify;
+use trellis_domain::Timestamp;
 
 /// What is done about suspects next.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,7 +53,12 @@ pub(crate) struct Suspects {
 struct SuspectsState {
     held: HashSet<TurnKey>,
     on_trial: HashSet<TurnKey>,
+    /// The last one that had to be begun alone, and when.
+    alone: Option<(TurnKey, Timestamp)>,
 }
+
+/// With one that the process has outlived for so long, others may begin: it did not die of that one at once.
+const OUTLIVED: Duration = Duration::from_mins(2);
 
 impl Suspects {
     /// Keeps a turn back; false if it was kept back before.
@@ -72,10 +79,24 @@ impl Suspects {
         }
     }
 
+    /// Whether a turn may begin as the only one of those that are suspected.
+    pub(crate) fn begin_alone(&self, turn: &TurnKey, now: Timestamp) -> bool {
+        let mut state = self.state.lock();
+        let outlived = u64::try_from(OUTLIVED.as_millis()).unwrap_or(u64::MAX);
+        let busy = state.alone.as_ref().is_some_and(|(_, since)| now.ms_since(*since) < outlived);
+        if !busy {
+            state.alone = Some((turn.clone(), now));
+        }
+        !busy
+    }
+
     /// Something came of a turn, or it is closed.
     pub(crate) fn settle(&self, turn: &TurnKey) {
         self.progress.notify_one();
         let mut state = self.state.lock();
+        if state.alone.as_ref().is_some_and(|(alone, _)| alone == turn) {
+            state.alone = None;
+        }
         if state.on_trial.remove(turn) && state.on_trial.is_empty() {
             self.settled.notify_one();
         }

@@ -42,6 +42,19 @@ const RETRY: Duration = Duration::from_secs(2);
 /// The same for one that only another version of this program can handle.
 const LEFT: Duration = Duration::from_mins(1);
 
+/// So often a turn may have been cut short, where claims expire, before it is suspected of stopping processes.
+const SUSPICIOUS: u32 = 3;
+
+/// Whether a turn that was claimed may begin.
+enum Standing {
+    MayBegin,
+    /// Another one is tried.
+    HasToWait,
+    SetAside {
+        crashes: u32,
+    },
+}
+
 impl Worker {
     /// The place is given up as soon as a call has to wait for its turn: turns that wait for a model hold only their
     /// id, and keep nobody from being served. How many there are afterwards is bounded by the model's capacity.
@@ -73,16 +86,28 @@ impl Worker {
                 if expires {
                     lease.extend(asked, self.claim_life);
                 }
-                let work = self.attend(turn, place, begun, &lease);
-                let renew_every = expires.then_some(self.claim_life / 3).into_iter().chain(delivery.renew_every).min();
-                let attended = match renew_every {
-                    None => work.await,
-                    Some(every) => Box::pin(self.while_renewing(delivery, &held.claim, &lease, every, work)).await,
-                };
-                match attended {
-                    Ok(()) => WakeUpOutcome::Acknowledge,
-                    // Boxed, because it is rare and thousands of turns would carry the memory for it.
-                    Err(error) => Box::pin(self.give_up(turn, &error)).await,
+                match self.standing(turn, begun, expires) {
+                    Standing::MayBegin => {
+                        let work = self.attend(turn, place, begun, &lease);
+                        let renew_every =
+                            expires.then_some(self.claim_life / 3).into_iter().chain(delivery.renew_every).min();
+                        let attended = match renew_every {
+                            None => work.await,
+                            Some(every) => {
+                                Box::pin(self.while_renewing(delivery, &held.claim, &lease, every, work)).await
+                            }
+                        };
+                        match attended {
+                            Ok(()) => WakeUpOutcome::Acknowledge,
+                            // Boxed, because it is rare and thousands of turns would carry the memory for it.
+                            Err(error) => Box::pin(self.give_up(turn, &error)).await,
+                        }
+                    }
+                    Standing::HasToWait => WakeUpOutcome::Retry(RETRY),
+                    Standing::SetAside { crashes } => match Box::pin(self.fail_for(turn, crashes)).await {
+                        Ok(()) => WakeUpOutcome::Acknowledge,
+                        Err(error) => Box::pin(self.give_up(turn, &error)).await,
+                    },
                 }
             }
             Err(error) => Box::pin(self.give_up(turn, &error.into())).await,
@@ -93,6 +118,29 @@ impl Worker {
             tracing::warn!(%error, "a turn could not be given back");
         }
         served
+    }
+
+    /// Where claims expire, no process knows what another one has died of. A turn that was in hand too often is begun only
+    /// when no other such turn has begun here just now, and is given up if that does not help either.
+    fn standing(&self, turn: &OpenTurn, begun: u32, expires: bool) -> Standing {
+        let Orchestrator { ports, suspects, options, .. } = &*self.orchestrator;
+        let crashes = begun.saturating_sub(1);
+        if !expires || crashes < SUSPICIOUS {
+            Standing::MayBegin
+        } else if crashes >= SUSPICIOUS.saturating_add(options.max_deliveries) {
+            Standing::SetAside { crashes }
+        } else if suspects.begin_alone(&turn.key, ports.world.now()) {
+            tracing::warn!(session = %turn.key.session, turn = %turn.key.name, crashes, "a turn that was cut short often is tried");
+            Standing::MayBegin
+        } else {
+            Standing::HasToWait
+        }
+    }
+
+    async fn fail_for(&self, turn: &OpenTurn, crashes: u32) -> Result<(), TurnError> {
+        let reason = format!("{SET_ASIDE}handling this request was cut short {crashes} times");
+        tracing::error!(session = %turn.key.session, turn = %turn.key.name, reason);
+        self.orchestrator.fail(turn, &reason).await
     }
 
     /// Renews the claim and the delivery for as long as the work goes on. What is in flight when a claim is lost may
@@ -177,11 +225,9 @@ impl Worker {
     pub(crate) async fn set_aside(&self, turn: &OpenTurn) {
         let journal = &self.orchestrator.ports.journal;
         let held = Claims::new_claim(&self.orchestrator.claims, &turn.key);
-        let reason = format!("{SET_ASIDE}handling this request was cut short {} times", turn.cut.times);
-        tracing::error!(session = %turn.key.session, turn = %turn.key.name, reason);
         let failed = match journal.claim(&held.claim, self.claim_life).await {
             Ok(Claiming::Held | Claiming::Closed) => return,
-            Ok(Claiming::Claimed { .. }) => self.orchestrator.fail(turn, &reason).await,
+            Ok(Claiming::Claimed { .. }) => self.fail_for(turn, turn.cut.times).await,
             Err(error) => Err(error.into()),
         };
         if let Err(error) = failed {

@@ -1,5 +1,6 @@
 //! Connections to one database.
 
+use crate::encryption::{self, Encryption};
 use crate::error::{OpenError, failed, no_connection};
 use crate::migrations;
 use crate::notices::{self, Notices};
@@ -9,9 +10,9 @@ use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio_postgres::Row;
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{NoTls, Row};
 use trellis_domain::Hash;
 use trellis_orchestrator::ports::JournalError;
 
@@ -21,7 +22,8 @@ pub(crate) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 /// Where the database is, and how it is used.
 #[derive(Debug, Clone)]
 pub struct DatabaseSettings {
-    /// `postgres://USER:PASSWORD@HOST:5432/NAME`, or words such as `host=/var/run/postgresql dbname=trellis`.
+    /// `postgres://USER:PASSWORD@HOST:5432/NAME`, or words such as `host=/var/run/postgresql dbname=trellis`. After a `?`
+    /// come `sslmode=verify-full` and `sslrootcert=FILE`, as libpq has them.
     pub address: String,
     /// Everything is in this schema.
     pub schema: String,
@@ -47,10 +49,12 @@ impl DatabaseSettings {
         }
     }
 
-    fn config(&self) -> Result<tokio_postgres::Config, OpenError> {
-        let mut config = tokio_postgres::Config::from_str(&self.address)
+    fn config(&self) -> Result<(tokio_postgres::Config, Encryption), OpenError> {
+        let (address, wanted) = encryption::wanted(&self.address)?;
+        let mut config = tokio_postgres::Config::from_str(&address)
             .map_err(|_| OpenError::Address(without_password(&self.address)))?;
         config
+            .ssl_mode(wanted.mode())
             .application_name(&self.application)
             .connect_timeout(self.wait_timeout)
             .keepalives_idle(Duration::from_secs(30))
@@ -67,7 +71,7 @@ impl DatabaseSettings {
         );
         let options = config.get_options().map_or_else(|| own.clone(), |others| format!("{others} {own}"));
         config.options(options);
-        Ok(config)
+        Ok((config, wanted.encryption()?))
     }
 }
 
@@ -84,6 +88,7 @@ pub struct Database(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     settings: DatabaseSettings,
+    encryption: Encryption,
     pool: Pool,
     /// Nobody who reads keeps a commit waiting.
     committers: Pool,
@@ -104,12 +109,12 @@ impl Drop for Inner {
 impl Database {
     /// Connects, and makes or updates the tables.
     pub async fn open(settings: DatabaseSettings) -> Result<Self, OpenError> {
-        let config = settings.config()?;
+        let (config, encryption) = settings.config()?;
         let pool = |connections: usize, more: &str| {
             let mut config = config.clone();
             config.options(format!("{}{more}", config.get_options().unwrap_or_default()));
             let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-            Pool::builder(Manager::from_config(config, NoTls, recycling))
+            Pool::builder(Manager::from_config(config, encryption.0.clone(), recycling))
                 .max_size(connections.max(2))
                 .wait_timeout(Some(settings.wait_timeout))
                 .create_timeout(Some(settings.wait_timeout))
@@ -127,12 +132,26 @@ impl Database {
         migrations::run(&mut client, &settings.schema).await?;
         drop(client);
         let notices = Notices::new(&settings.schema);
-        let listening = tokio::spawn(notices::listen(config, settings.wait_timeout, notices.clone()));
-        Ok(Self(Arc::new(Inner { settings, pool: readers, committers, casual, lookers, notices, listening })))
+        let heard = notices::listen(config, encryption.clone(), settings.wait_timeout, notices.clone());
+        let listening = tokio::spawn(heard);
+        Ok(Self(Arc::new(Inner {
+            settings,
+            encryption,
+            pool: readers,
+            committers,
+            casual,
+            lookers,
+            notices,
+            listening,
+        })))
     }
 
     pub(crate) fn schema(&self) -> &str {
         &self.0.settings.schema
+    }
+
+    pub(crate) fn encryption(&self) -> &Encryption {
+        &self.0.encryption
     }
 
     pub(crate) fn notices(&self) -> &Notices {
@@ -291,7 +310,7 @@ mod tests {
     #[test]
     fn options_keep_what_the_address_has() {
         let settings = DatabaseSettings::of("postgres://h/x?options=-c%20geqo%3Doff");
-        let config = settings.config().unwrap();
+        let config = settings.config().unwrap().0;
         let options = config.get_options().unwrap();
         assert!(options.starts_with("-c geqo=off -c search_path=\"trellis\" -c statement_timeout=30000"), "{options}");
     }

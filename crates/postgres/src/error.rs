@@ -18,6 +18,8 @@ pub enum OpenError {
     TooOld(String),
     #[error("the database's encoding is {0}; make one with ENCODING 'UTF8'")]
     Encoding(String),
+    #[error("connections cannot be encrypted: {0}")]
+    Encryption(String),
     #[error("the key that signs checkpoints cannot be used: {0}")]
     Key(String),
     #[error(transparent)]

@@ -4,11 +4,12 @@ use crate::database::quoted;
 use crate::error::{OpenError, failed};
 use deadpool_postgres::Object;
 
-const ALL: [&str; 4] = [
+const ALL: [&str; 5] = [
     include_str!("migrations/1.sql"),
     include_str!("migrations/2.sql"),
     include_str!("migrations/3.sql"),
     include_str!("migrations/4.sql"),
+    include_str!("migrations/5.sql"),
 ];
 
 /// What advisory locks of migrations are taken by: locks of this kind have two keys, all others here have one.

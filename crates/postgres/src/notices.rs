@@ -1,8 +1,10 @@
 //! Hints of the server that something is there. Whoever waits looks by himself now and then: a hint may be lost, and
 //! then costs a delay.
 
+use crate::encryption::Encryption;
 use std::time::Duration;
-use tokio_postgres::{AsyncMessage, NoTls};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_postgres::{AsyncMessage, Connection, Socket};
 use trellis_domain::Hash;
 use trellis_orchestrator::ports::{Role, Signal};
 
@@ -63,9 +65,14 @@ const AGAIN: Duration = Duration::from_secs(1);
 const ASK: Duration = Duration::from_secs(20);
 
 /// Listens for as long as it is wanted.
-pub(crate) async fn listen(config: tokio_postgres::Config, timeout: Duration, notices: Notices) {
+pub(crate) async fn listen(
+    config: tokio_postgres::Config,
+    encryption: Encryption,
+    timeout: Duration,
+    notices: Notices,
+) {
     loop {
-        match tokio::time::timeout(timeout, config.connect(NoTls)).await {
+        match tokio::time::timeout(timeout, config.connect(encryption.0.clone())).await {
             Ok(Ok((client, connection))) => hear(client, connection, timeout, &notices).await,
             Ok(Err(error)) => tracing::debug!(%error, "no hints of the database; trying again"),
             Err(_) => tracing::debug!("the database does not answer; trying again"),
@@ -76,7 +83,7 @@ pub(crate) async fn listen(config: tokio_postgres::Config, timeout: Duration, no
 
 async fn hear(
     client: tokio_postgres::Client,
-    mut connection: tokio_postgres::Connection<tokio_postgres::Socket, tokio_postgres::tls::NoTlsStream>,
+    mut connection: Connection<Socket, impl AsyncRead + AsyncWrite + Unpin>,
     timeout: Duration,
     notices: &Notices,
 ) {

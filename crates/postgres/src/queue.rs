@@ -8,6 +8,7 @@ use crate::database::{Database, Parameters};
 use crate::notices::word_of;
 use crate::turns::key_of;
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -75,12 +76,16 @@ const PROMOTE: &str = "UPDATE wakeups SET slot = {FRONT} WHERE id = ANY (ARRAY(S
 const TAKE_OVER: &str = "role = $1 AND out_until <= clock_timestamp() ORDER BY out_until";
 const TAKE: &str = "role = $1 AND out_until IS NULL AND slot IS NOT NULL ORDER BY slot, id";
 
+/// How many are taken at a time: each time costs as much as many.
+const BATCH: i64 = 16;
+
 /// Hands out the first of these that nobody else is about to take.
 fn take(which: &str) -> String {
     format!(
-        "UPDATE wakeups SET out_until = clock_timestamp() + make_interval(secs => $2), count = count + 1 \
-         WHERE id = (SELECT id FROM wakeups WHERE {which} LIMIT 1 FOR UPDATE SKIP LOCKED) \
-         RETURNING workspace, flow, run, session, name, due, is_root, begun, cut_times, cut_alone, id, count"
+        "WITH taken AS (UPDATE wakeups SET out_until = clock_timestamp() + make_interval(secs => $2), count = count + 1 \
+         WHERE id = ANY (ARRAY(SELECT id FROM wakeups WHERE {which} LIMIT $3 FOR UPDATE SKIP LOCKED)) RETURNING *) \
+         SELECT workspace, flow, run, session, name, due, is_root, begun, cut_times, cut_alone, id, count \
+         FROM taken ORDER BY slot, id"
     )
 }
 
@@ -103,8 +108,8 @@ struct Lane {
     role: Role,
     /// How many wait for a wake-up.
     wanted: AtomicUsize,
-    /// A wake-up that was taken for whoever comes first. Taking takes a moment, and those who wait may go meanwhile.
-    taken: Mutex<Option<Result<Delivery, QueueError>>>,
+    /// Wake-ups that were taken for those who come first. Taking takes a moment, and those who wait may go meanwhile.
+    taken: Mutex<VecDeque<Result<Delivery, QueueError>>>,
     changed: Signal,
     /// Other processes are to be told that there is something.
     hint: Notify,
@@ -144,15 +149,17 @@ impl Lane {
             while !self.is_wanted() {
                 changed.changed().await;
             }
-            let next = self.look().await;
-            let failed = next.is_err();
-            let Some(next) = next.map_err(unavailable).transpose() else { continue };
-            *self.taken.lock() = Some(next);
+            let looked = self.look().await;
+            let failed = looked.is_err();
+            match looked {
+                Ok(found) => self.taken.lock().extend(found.into_iter().map(Ok)),
+                Err(error) => self.taken.lock().push_back(Err(unavailable(error))),
+            }
             self.changed.send();
-            while self.taken.lock().is_some() {
+            while !self.taken.lock().is_empty() {
                 let nobody = tokio::time::timeout(LOOK, changed.changed()).await.is_err() && !self.is_wanted();
-                let left = if nobody { self.taken.lock().take() } else { None };
-                if let Some(Ok(delivery)) = left {
+                let left = if nobody { std::mem::take(&mut *self.taken.lock()) } else { VecDeque::new() };
+                for delivery in left.into_iter().flatten() {
                     // Whoever wanted it has gone: somebody else may have it.
                     drop(self.give_back(&delivery.receipt, Duration::ZERO).await);
                 }
@@ -163,28 +170,29 @@ impl Lane {
         }
     }
 
-    /// The next wake-up, or none if it is time to look again.
-    async fn look(&self) -> Result<Option<Delivery>, JournalError> {
+    /// The next wake-ups. There are none if it is time to look again.
+    async fn look(&self) -> Result<Vec<Delivery>, JournalError> {
         let mut hints = self.database.notices().wake_ups(self.role).listen();
         let role = number_of(self.role);
         self.database.change_casually(&PROMOTE.replace("{FRONT}", FRONT), &[&role]).await?;
         for which in [TAKE_OVER, TAKE] {
-            if let Some(row) = self.database.change_casually(&take(which), &[&role, &OUT]).await?.first() {
-                return delivery(row).map(Some);
+            let rows = self.database.change_casually(&take(which), &[&role, &OUT, &BATCH]).await?;
+            if !rows.is_empty() {
+                return rows.iter().map(delivery).collect();
             }
         }
         let row = self.database.find(NEXT, &[&role]).await?;
         let wait = row.and_then(|row| row.get::<_, Option<f64>>(0)).unwrap_or(f64::MAX);
         let wait = Duration::try_from_secs_f64(wait.max(0.0)).unwrap_or(LOOK).clamp(SHORTEST, LOOK);
         drop(tokio::time::timeout(wait, hints.changed()).await);
-        Ok(None)
+        Ok(Vec::new())
     }
 
     async fn take(&self) -> Result<Delivery, QueueError> {
         let _wanted = Wanted::by(self);
         let mut changed = self.changed.listen();
         loop {
-            if let Some(taken) = self.taken.lock().take() {
+            if let Some(taken) = self.taken.lock().pop_front() {
                 self.changed.send();
                 return taken;
             }

@@ -13,6 +13,6 @@ mod rabbitmq;
 
 pub use nats::Nats;
 pub use owned::Server;
-pub use postgres::Postgres;
+pub use postgres::{Postgres, postgres_program};
 pub use proxy::Proxy;
 pub use rabbitmq::{RabbitMq, RabbitMqOptions};

@@ -31,11 +31,7 @@ impl Postgres {
 
     pub fn start() -> Self {
         let folder = TempDir::new().expect("there is room for a folder");
-        let as_nobody = std::fs::metadata(folder.path()).is_ok_and(|folder| folder.uid() == 0);
-        if as_nobody {
-            chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("root gives away folders");
-        }
-        let recipe = PostgresRecipe { programs: find("PostgreSQL", "usr/lib/postgresql/*/bin"), as_nobody };
+        let recipe = PostgresRecipe::of(folder.path());
         let made = recipe
             .program("initdb", folder.path())
             .args(["-U", "trellis", "-A", "trust", "-E", "UTF8", "--no-sync", "-D"])
@@ -60,7 +56,22 @@ impl Deref for Postgres {
     }
 }
 
+/// A program of PostgreSQL, run in this folder, which becomes that of a user whom PostgreSQL takes.
+pub fn postgres_program(name: &str, folder: &Path) -> Command {
+    PostgresRecipe::of(folder).program(name, folder)
+}
+
 impl PostgresRecipe {
+    fn of(folder: &Path) -> Self {
+        // Whoever is not root owns what he makes, and cannot give it away.
+        let owner = std::fs::metadata(folder).expect("the folder is there").uid();
+        let as_nobody = owner == 0 || owner == NOBODY;
+        if owner == 0 {
+            chown(folder, Some(NOBODY), Some(NOBODY)).expect("root gives away folders");
+        }
+        Self { programs: find("PostgreSQL", "usr/lib/postgresql/*/bin"), as_nobody }
+    }
+
     fn program(&self, name: &str, folder: &Path) -> Command {
         let mut command = Command::new(self.programs.join(name));
         command.current_dir(folder).stdin(Stdio::null());

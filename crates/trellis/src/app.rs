@@ -102,8 +102,11 @@ impl App {
     }
 
     /// The same inside a deployment, whose own configuration takes the place of the seeds.
-    pub(crate) fn open_for_deployment(global: &Global) -> Result<Self, Failure> {
-        Ok(Self::open_as_it_is(global, "orchestrator", None, Purpose::Write)?)
+    pub(crate) async fn open_for_deployment(global: &Global) -> Result<Self, Failure> {
+        match Cluster::named(global)? {
+            Some(cluster) => Box::pin(Self::open_shared(global, &cluster, "orchestrator", Purpose::Write)).await,
+            None => Ok(Self::open_as_it_is(global, "orchestrator", None, Purpose::Write)?),
+        }
     }
 
     fn open_as_it_is(global: &Global, command: &str, url: Option<String>, purpose: Purpose) -> Result<Self, Closed> {
@@ -135,8 +138,7 @@ impl App {
         purpose: Purpose,
     ) -> Result<Self, Failure> {
         let workspace = workspace(global)?.unwrap_or_default();
-        let world: Arc<dyn World> = Arc::new(RealWorld);
-        let state = cluster::open(cluster, command, purpose, &world).await?;
+        let (state, world) = cluster::open(cluster, command, purpose).await?;
         Ok(Self { claim_life: cluster.claim_life, ..Self::of(global, state, workspace, world) })
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use trellis_brokers::Bus;
 use trellis_orchestrator::hub::Hub;
 use trellis_orchestrator::ports::{
-    Config, Graph, Journal, Knowledge, Library, Log, Presence, Queue, Search, Tables, World,
+    Config, Graph, Journal, Knowledge, Library, Log, Notes, Presence, Queue, Search, Tables, World,
 };
 use trellis_orchestrator::queue::FairQueue;
 use trellis_postgres::PostgresGraph;
@@ -63,6 +63,7 @@ pub(crate) struct Shared {
     /// That of the material, for what only it can do.
     pub(crate) graph: Arc<PostgresGraph>,
     pub(crate) presence: Arc<dyn Presence>,
+    pub(crate) notes: Arc<dyn Notes>,
     /// As it may be shown.
     pub(crate) address: String,
 }
@@ -121,6 +122,11 @@ impl State {
     /// Who works on it, if that may be others.
     pub(crate) fn presence(&self) -> Option<Arc<dyn Presence>> {
         self.shared().map(|shared| Arc::clone(&shared.presence))
+    }
+
+    /// What was promised to others, if any process may do it.
+    pub(crate) fn notes(&self) -> Option<Arc<dyn Notes>> {
+        self.shared().map(|shared| Arc::clone(&shared.notes))
     }
 
     /// Lets SPARQL be evaluated from now on.

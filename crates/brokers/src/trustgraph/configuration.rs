@@ -3,9 +3,9 @@
 use super::broker::{Broker, Heard, Taking};
 use super::rpc::{CallError, Service};
 use super::topic::Topic;
+use crate::back_off::BackOff;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +17,15 @@ use trellis_orchestrator::ports::{Config, ConfigError};
 /// Where all of the deployment's configuration is.
 const REQUEST: &str = "request:tg:config";
 const RESPONSE: &str = "response:tg:config";
-/// How long a configuration service that fails is left alone.
+/// How long a configuration service that fails is left alone: at first, and at most.
 const AGAIN: Duration = Duration::from_secs(2);
+const AGAIN_AT_MOST: Duration = Duration::from_secs(30);
 
 /// Names that are longer are not kept.
 const LONGEST_KEY: usize = 500;
 
-/// Values of one type in one workspace, by key.
-pub(crate) type Values = BTreeMap<String, String>;
+/// Values of one type in one workspace, by key. One without a text is there, and could not be read.
+pub(crate) type Values = BTreeMap<String, Option<String>>;
 
 /// What has changed.
 #[derive(Debug, Default, Deserialize)]
@@ -44,29 +45,43 @@ struct WorkspaceChanges {
     deleted: Option<Vec<String>>,
 }
 
-/// What is to be read again: everything, or these types in these workspaces.
+/// What is to be read again: types in all workspaces, or in some.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Due {
-    everything: bool,
+struct Due {
+    kinds: BTreeSet<String>,
+    /// Workspaces with a type.
     places: BTreeSet<(String, String)>,
-    pub(crate) gone: BTreeSet<String>,
+    gone: BTreeSet<String>,
 }
 
 impl Due {
-    fn note(&mut self, notice: Notice, flow_kind: &str) {
+    fn everything(flow_kind: &str) -> Self {
+        let kinds = AGENT_TYPES.into_iter().chain([flow_kind]).map(str::to_owned).collect();
+        Self { kinds, ..Self::default() }
+    }
+
+    fn of(notice: Notice, flow_kind: &str) -> Self {
+        let mut due = Self::default();
         for (kind, workspaces) in notice.changes.unwrap_or_default() {
             if kind != flow_kind && !AGENT_TYPES.contains(&kind.as_str()) {
                 continue;
             }
             let workspaces = workspaces.unwrap_or_default().into_iter().filter(|name| !is_reserved(name));
-            self.places.extend(workspaces.map(|workspace| (workspace, kind.clone())));
+            due.places.extend(workspaces.map(|workspace| (workspace, kind.clone())));
         }
-        let deleted = notice.workspace_changes.and_then(|changes| changes.deleted).unwrap_or_default();
-        self.gone.extend(deleted);
+        due.gone =
+            notice.workspace_changes.and_then(|changes| changes.deleted).unwrap_or_default().into_iter().collect();
+        due
+    }
+
+    fn add(&mut self, other: Self) {
+        self.kinds.extend(other.kinds);
+        self.places.extend(other.places);
+        self.gone.extend(other.gone);
     }
 
     fn is_nothing(&self) -> bool {
-        !self.everything && self.places.is_empty() && self.gone.is_empty()
+        self.kinds.is_empty() && self.places.is_empty() && self.gone.is_empty()
     }
 }
 
@@ -85,10 +100,22 @@ pub(crate) struct Configuration {
     timeout: Duration,
     heard: mpsc::Receiver<Heard>,
     due: Due,
+    /// What could not be read, and is tried again after a while. Nothing else waits for it.
+    failed: Due,
+    back_off: BackOff,
+    /// What was said of the last failure: it is not said again and again.
+    complaint: String,
+    /// The workspaces that there were.
+    workspaces: BTreeSet<String>,
+    /// Places that had nothing when they were looked at.
+    empty: BTreeSet<(String, String)>,
 }
 
 /// What was read: for each workspace and type all of its values.
 pub(crate) type Read = BTreeMap<(String, String), Values>;
+
+/// The keys of one type that the service lists, by workspace.
+type Listed = BTreeMap<String, BTreeSet<String>>;
 
 impl Configuration {
     pub(crate) fn new(broker: &Arc<Broker>, id: &str, notices: &Topic, timeout: Duration) -> Self {
@@ -100,6 +127,11 @@ impl Configuration {
             flow_kind: format!("processor:{id}"),
             timeout,
             due: Due::default(),
+            failed: Due::default(),
+            back_off: BackOff::new(AGAIN, AGAIN_AT_MOST),
+            complaint: String::new(),
+            workspaces: BTreeSet::new(),
+            empty: BTreeSet::new(),
         }
     }
 
@@ -107,42 +139,67 @@ impl Configuration {
         &self.flow_kind
     }
 
-    /// Waits for a change, and gives what it made. Whatever may have been missed is read again.
+    /// Whether all flows are known: none of what tells of them could not be read.
+    pub(crate) fn knows_flows(&self) -> bool {
+        let Due { kinds, places, .. } = &self.failed;
+        !kinds.contains(&self.flow_kind) && !places.iter().any(|(_, kind)| *kind == self.flow_kind)
+    }
+
+    /// Waits for a change, and gives what it made. Whatever may have been missed is read again; what cannot be read is
+    /// left as it is, and keeps nothing else from being read.
     pub(crate) async fn changed(&mut self) -> (Read, BTreeSet<String>) {
         loop {
             while self.due.is_nothing() {
-                let heard = self.heard.recv().await;
-                self.note(heard).await;
+                let heard = tokio::select! {
+                    biased;
+                    heard = self.heard.recv() => Some(heard),
+                    () = self.back_off.wait(&**self.broker.world()), if !self.failed.is_nothing() => None,
+                };
+                match heard {
+                    Some(heard) => self.note(heard).await,
+                    None => self.due.add(std::mem::take(&mut self.failed)),
+                }
             }
             // What came meanwhile is read along.
             while let Ok(heard) = self.heard.try_recv() {
                 self.note(Some(heard)).await;
             }
-            match self.read().await {
-                Ok(read) => {
-                    let due = std::mem::take(&mut self.due);
-                    return (read, due.gone);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "the configuration cannot be read; it is tried again");
-                    self.broker.world().sleep(AGAIN).await;
-                }
+            let due = std::mem::take(&mut self.due);
+            let (read, failed, complaint) = self.read(&due).await;
+            self.tell(complaint);
+            self.failed.add(failed);
+            if self.failed.is_nothing() {
+                self.back_off.succeeded();
+            }
+            if !read.is_empty() || !due.gone.is_empty() {
+                return (read, due.gone);
             }
         }
     }
 
+    fn tell(&mut self, complaint: Option<String>) {
+        let complaint = complaint.unwrap_or_default();
+        if !complaint.is_empty() && complaint != self.complaint {
+            tracing::warn!(
+                error = complaint,
+                "a part of the configuration cannot be read; it stays as it is and is tried again"
+            );
+        }
+        self.complaint = complaint;
+    }
+
     async fn note(&mut self, heard: Option<Heard>) {
         match heard {
-            Some(Heard::Listening) => self.due.everything = true,
+            Some(Heard::Listening) => self.due.add(Due::everything(&self.flow_kind)),
             Some(Heard::Lost) => {}
             Some(Heard::Message(message)) => match serde_json::from_slice::<Notice>(&message.body) {
                 Ok(notice) => {
                     tracing::debug!(version = notice.version, "the configuration has changed");
-                    self.due.note(notice, &self.flow_kind);
+                    self.due.add(Due::of(notice, &self.flow_kind));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a notice of the configuration cannot be read; all of it is read again");
-                    self.due.everything = true;
+                    self.due.add(Due::everything(&self.flow_kind));
                 }
             },
             // The program ends.
@@ -150,43 +207,75 @@ impl Configuration {
         }
     }
 
-    async fn read(&self) -> Result<Read, CallError> {
-        let mut read = Read::new();
-        if self.due.everything {
-            self.read_everything(&mut read).await?;
-        }
-        for (workspace, kind) in &self.due.places {
-            if let Entry::Vacant(place) = read.entry((workspace.clone(), kind.clone())) {
-                place.insert(self.values(workspace, kind).await?);
+    /// Reads what is due; what could not be read of it, and the first reason.
+    async fn read(&mut self, due: &Due) -> (Read, Due, Option<String>) {
+        let (mut read, mut failed, mut complaint) = (Read::new(), Due::default(), None::<CallError>);
+        // Whoever refuses one thing may answer the next; a service that does not answer is not asked for the rest.
+        let is_silent = |complaint: &Option<CallError>| complaint.as_ref().is_some_and(CallError::is_silence);
+        let mut listed = BTreeMap::<String, Listed>::new();
+        let kinds: BTreeSet<_> = due.kinds.iter().chain(due.places.iter().map(|(_, kind)| kind)).collect();
+        for kind in kinds {
+            let keys = if is_silent(&complaint) { None } else { Some(self.listed(kind).await) };
+            match keys {
+                Some(Ok(keys)) => {
+                    self.workspaces.extend(keys.keys().cloned());
+                    listed.insert(kind.clone(), keys);
+                }
+                other => {
+                    failed.kinds.extend(due.kinds.get(kind).cloned());
+                    failed.places.extend(due.places.iter().filter(|(_, of)| of == kind).cloned());
+                    complaint = complaint.or(other.and_then(Result::err));
+                }
             }
         }
-        Ok(read)
+        let whole = listed.keys().filter(|kind| due.kinds.contains(*kind));
+        let everywhere =
+            whole.flat_map(|kind| self.workspaces.iter().map(move |workspace| (workspace.clone(), kind.clone())));
+        let places: BTreeSet<_> = everywhere.chain(due.places.difference(&failed.places).cloned()).collect();
+        for place in places {
+            let keys = listed.get(&place.1).and_then(|listed| listed.get(&place.0));
+            if keys.is_none() && self.empty.contains(&place) {
+                read.insert(place, Values::new());
+                continue;
+            }
+            let values = if is_silent(&complaint) { None } else { Some(self.values(&place.0, &place.1).await) };
+            match values {
+                Some(Ok(mut values)) => {
+                    // What one list has and the other has not, is there: only what neither has is gone.
+                    for key in keys.into_iter().flatten() {
+                        values.entry(key.clone()).or_default();
+                    }
+                    if values.is_empty() {
+                        self.empty.insert(place.clone())
+                    } else {
+                        self.empty.remove(&place)
+                    };
+                    read.insert(place, values);
+                }
+                other => {
+                    failed.places.insert(place);
+                    complaint = complaint.or(other.and_then(Result::err));
+                }
+            }
+        }
+        (read, failed, complaint.map(|error| error.to_string()))
     }
 
-    /// All types of all workspaces. A type that a workspace has nothing of is read as nothing.
-    async fn read_everything(&self, read: &mut Read) -> Result<(), CallError> {
-        let kinds = || AGENT_TYPES.into_iter().chain([self.flow_kind.as_str()]);
-        let mut found = BTreeMap::<&str, BTreeSet<String>>::new();
-        for kind in kinds() {
-            let keys = self.ask("getkeys-all-ws", "", kind).await?;
-            let workspaces = keys.into_iter().filter_map(|value| Some(value.get("workspace")?.as_str()?.to_owned()));
-            found.insert(kind, workspaces.filter(|name| !name.is_empty() && !is_reserved(name)).collect());
-        }
-        let workspaces: BTreeSet<_> = found.values().flatten().cloned().collect();
-        for kind in kinds() {
-            for workspace in &workspaces {
-                let has_some = found.get(kind).is_some_and(|with| with.contains(workspace));
-                let values = if has_some { self.values(workspace, kind).await? } else { Values::new() };
-                read.insert((workspace.clone(), kind.to_owned()), values);
+    async fn listed(&self, kind: &str) -> Result<Listed, CallError> {
+        let mut listed = Listed::new();
+        for value in self.ask("getkeys-all-ws", "", kind).await? {
+            let text = |name| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+            if let Some(workspace) = text("workspace").filter(|name| !is_reserved(name)) {
+                listed.entry(workspace.to_owned()).or_default().extend(text("key").map(str::to_owned));
             }
         }
-        Ok(())
+        Ok(listed)
     }
 
     async fn values(&self, workspace: &str, kind: &str) -> Result<Values, CallError> {
         let text = |value: &Map<String, Value>, name| Some(value.get(name)?.as_str()?.to_owned());
         let values = self.ask("getvalues", workspace, kind).await?;
-        Ok(values.iter().filter_map(|value| Some((text(value, "key")?, text(value, "value")?))).collect())
+        Ok(values.iter().filter_map(|value| Some((text(value, "key")?, text(value, "value")))).collect())
     }
 
     /// An answer without a list is no empty list.
@@ -226,6 +315,7 @@ fn changes(stored: &[StoredItem], read: &BTreeMap<&str, &Values>) -> Vec<(String
     let mut changes = Vec::new();
     for (kind, values) in read {
         for (key, value) in *values {
+            let Some(value) = value else { continue };
             if key.is_empty() || key.len() > LONGEST_KEY || key.contains('\0') {
                 tracing::warn!(kind, "an item of the configuration has a name that cannot be kept");
                 continue;
@@ -267,9 +357,7 @@ mod tests {
     const FLOWS: &str = "processor:agent-manager";
 
     fn noted(notice: &str) -> Due {
-        let mut due = Due::default();
-        due.note(serde_json::from_str(notice).unwrap(), FLOWS);
-        due
+        Due::of(serde_json::from_str(notice).unwrap(), FLOWS)
     }
 
     #[test]
@@ -301,8 +389,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_there_and_cannot_be_read_stays_as_it_was() {
+        let values = Values::from([("look".to_owned(), None)]);
+        assert_eq!(changes(&[item("tool", "look", GOOD)], &BTreeMap::from([("tool", &values)])), []);
+    }
+
+    #[test]
     fn what_cannot_be_used_does_not_take_the_place_of_what_can() {
-        let values = Values::from([("look".to_owned(), r#"{"type": "telepathy"}"#.to_owned())]);
+        let values = Values::from([("look".to_owned(), Some(r#"{"type": "telepathy"}"#.to_owned()))]);
         let read = BTreeMap::from([("tool", &values)]);
         assert_eq!(changes(&[item("tool", "look", GOOD)], &read), []);
         // A new one is kept as it is: what is wrong with it is told with the others.

@@ -101,15 +101,19 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// A flow, if it runs. Runs that a crash has left open go on before it is known which do: they wait for that.
+    /// A flow, if it runs. Runs that a crash has left open go on before it is known which do: they wait for that, or for
+    /// their own.
     pub(crate) async fn get(&self, scope: &Scope) -> Option<Arc<RunningFlow>> {
+        let running = || self.running.read().get(scope).cloned();
         let mut known = self.known.subscribe();
-        drop(known.wait_for(|known| *known).await);
-        self.running.read().get(scope).cloned()
+        drop(known.wait_for(|known| *known || running().is_some()).await);
+        running()
     }
 
     pub(crate) fn put(&self, flow: Arc<RunningFlow>) {
         self.running.write().insert(flow.scope.clone(), flow);
+        // Whoever waits for it looks again.
+        self.known.send_modify(|_| {});
     }
 
     pub(crate) fn remove(&self, scope: &Scope) {

@@ -61,13 +61,14 @@ async fn save(flow: &RunningFlow, document: &DocumentRef, timeout: Duration) -> 
 
 fn request(document: &DocumentRef) -> Value {
     let content = base64::engine::general_purpose::STANDARD.encode(document.text.text());
+    let about: Vec<_> = document.about().iter().map(trellis_domain::broker::triple_in_no_graph).collect();
     json!({
         "operation": "add-document",
         "document_id": document.id,
         "processing_id": "",
         "document_metadata": {
             "id": document.id, "time": 0, "kind": "text/plain", "title": document.title, "comments": "",
-            "metadata": [], "tags": [], "parent_id": "", "document_type": "answer",
+            "metadata": about, "tags": [document.kind()], "parent_id": "", "document_type": "answer",
         },
         "processing_metadata": null,
         "content": content,

@@ -7,8 +7,9 @@
 mod broker;
 mod configuration;
 mod flow;
+mod folder;
 mod librarian;
-mod notes;
+mod promises;
 mod prompter;
 mod requests;
 mod rpc;
@@ -16,6 +17,7 @@ mod telling;
 mod tools;
 mod topic;
 
+pub use folder::FolderNotes;
 pub use topic::NotATopic;
 
 use crate::address::BrokerAddress;
@@ -23,10 +25,8 @@ use crate::bus::{BusError, BusOptions};
 use broker::Broker;
 use configuration::{Configuration, Read, Values, copy};
 use flow::{FlowTopics, Flows, RunningFlow};
-use notes::Notes;
 use requests::{Requests, told_to_stop};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use telling::Teller;
@@ -37,7 +37,7 @@ use trellis_domain::config::AGENT_TYPES;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::{Flow, Scope, Workspace};
 use trellis_orchestrator::RunService;
-use trellis_orchestrator::ports::{Config, Prompter, ToolRunner, World};
+use trellis_orchestrator::ports::{Config, Notes, Prompter, ToolRunner, World};
 
 /// How this process takes part in a deployment.
 #[derive(Debug, Clone)]
@@ -101,19 +101,18 @@ impl TrustGraph {
         Arc::new(tools::BrokerTools { flows: Arc::clone(&self.flows), others })
     }
 
-    /// Serves the deployment until it is told to stop: then nothing new is taken. Open dialogs are noted in the folder, and
-    /// told to their end by whoever serves it next.
+    /// Serves the deployment until it is told to stop: then nothing new is taken. Open dialogs are noted, and told to their
+    /// end by whoever has the notes next.
     pub async fn serve(
         &self,
         runs: RunService,
         config: Arc<dyn Config>,
-        folder: &Path,
+        notes: Arc<dyn Notes>,
         mut stop: watch::Receiver<bool>,
-    ) -> std::io::Result<()> {
+    ) {
         let TrustGraphOptions { id, limits, dialogs_per_flow, librarian_timeout, config_timeout, .. } = &self.options;
-        let notes = Notes::open(folder)?;
         let broker = Arc::clone(&self.broker);
-        let teller = Teller { broker, runs, notes, librarian_timeout: *librarian_timeout };
+        let teller = Teller { broker, runs, notes: Arc::clone(&notes), librarian_timeout: *librarian_timeout };
         let requests = Arc::new(Requests::new(teller, id.clone(), limits.clone(), *dialogs_per_flow));
         let mut configuration = Configuration::new(&self.broker, id, &self.notices, *config_timeout);
         let mut serving = ServedFlows {
@@ -122,19 +121,39 @@ impl TrustGraph {
             flows: BTreeMap::new(),
             tasks: JoinSet::new(),
         };
+        let mut holding = std::pin::pin!(hold(&*notes, &**self.broker.world()));
         loop {
             let (read, gone) = tokio::select! {
                 biased;
                 changed = configuration.changed() => changed,
                 () = told_to_stop(&mut stop) => break,
+                () = &mut holding => break,
             };
             apply(&*config, &read, configuration.flow_kind()).await;
             serving.update(&read, &gone, configuration.flow_kind());
-            self.flows.are_known();
+            if configuration.knows_flows() {
+                self.flows.are_known();
+            }
         }
         serving.stop_all().await;
         tracing::info!(open_dialogs = requests.open(), "no requests are taken any more");
-        Ok(())
+        requests.stop_telling().await;
+        if let Err(error) = notes.leave().await {
+            tracing::warn!(%error, "open dialogs are not let go; others take them over after a while");
+        }
+    }
+}
+
+/// So often this process says that it is still there.
+const HOLD: Duration = Duration::from_secs(5);
+
+/// Says again and again that this process is there.
+async fn hold(notes: &dyn Notes, world: &dyn World) {
+    loop {
+        world.sleep(HOLD).await;
+        if let Err(error) = notes.hold().await {
+            tracing::warn!(%error, "the notes of open dialogs cannot be held; others may take them over");
+        }
     }
 }
 
@@ -180,34 +199,39 @@ impl ServedFlows<'_> {
         }
         for ((workspace, _), definitions) in read.iter().filter(|((_, kind), _)| kind == flow_kind) {
             let Ok(workspace) = Workspace::new(workspace) else { continue };
-            let is_other = |scope: &&Scope| {
-                let served = self.flows.get(scope).map(|served| &served.definition);
-                scope.workspace == workspace && definitions.get(scope.flow.as_str()) != served
-            };
-            let others: Vec<_> = self.flows.keys().filter(is_other).cloned().collect();
-            for scope in &others {
+            let is_gone =
+                |scope: &&Scope| scope.workspace == workspace && !definitions.contains_key(scope.flow.as_str());
+            let gone_flows: Vec<_> = self.flows.keys().filter(is_gone).cloned().collect();
+            for scope in &gone_flows {
                 self.stop(scope);
             }
+            // One that is there and cannot be read stays as it is.
+            let definitions = definitions.iter().filter_map(|(name, definition)| Some((name, definition.as_ref()?)));
             for (name, definition) in definitions {
                 match Flow::new(name) {
-                    Ok(flow) => self.start(Scope { workspace: workspace.clone(), flow }, definition),
+                    Ok(flow) => self.serve(Scope { workspace: workspace.clone(), flow }, definition),
                     Err(error) => tracing::error!(%workspace, flow = name, %error, "a flow cannot be served"),
                 }
             }
         }
     }
 
-    fn start(&mut self, scope: Scope, definition: &str) {
-        if self.flows.contains_key(&scope) {
+    /// Serves a flow as it is defined now. A definition that cannot be served takes no other's place.
+    fn serve(&mut self, scope: Scope, definition: &str) {
+        let served = self.flows.get(&scope).map(|served| served.definition.as_str());
+        if served == Some(definition) {
             return;
         }
+        let is_served = served.is_some();
         let topics = match FlowTopics::read(definition) {
             Ok(topics) => topics,
             Err(reason) => {
-                tracing::error!(workspace = %scope.workspace, flow = %scope.flow, reason, "a flow cannot be served");
+                let Scope { workspace, flow } = &scope;
+                tracing::error!(%workspace, %flow, is_served, reason, "a flow cannot be served as it is defined now");
                 return;
             }
         };
+        self.stop(&scope);
         tracing::info!(workspace = %scope.workspace, flow = %scope.flow, "a flow is served");
         let flow = Arc::new(RunningFlow::new(&self.trustgraph.broker, scope.clone(), topics));
         self.trustgraph.flows.put(Arc::clone(&flow));

@@ -2,9 +2,10 @@
 
 use super::broker::{Heard, Letter, Received, Taking};
 use super::flow::{NEXT, REQUEST, RunningFlow};
-use super::notes::OpenDialog;
+use super::promises::{OpenDialog, StrayEnd};
 use super::telling::Teller;
 use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +20,15 @@ use trellis_orchestrator::{AcceptError, Question};
 use trellis_patterns::react::React;
 use trellis_patterns::wire::{WireTurn, is_subagent, turn_of};
 
-/// So often a message goes round in a pool until somebody knows what it is about.
-const MOST_ROUNDS: u32 = 8;
+/// So often the end of somebody else's subagent goes round in a pool, for about a quarter of an hour: whoever waits for it may
+/// be at work with a model, and the original takes nothing meanwhile.
+const MOST_ROUNDS: u32 = 230;
+/// So many ends of others are kept.
+const MOST_STRAYS: usize = 1_000;
 /// How long a request that cannot be taken now is left alone.
 const AGAIN: Duration = Duration::from_secs(1);
+/// So often it is looked for dialogs that nobody tells.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// Takes requests of all flows.
 #[derive(Debug)]
@@ -35,7 +41,14 @@ pub(crate) struct Requests {
     pub(crate) dialogs_per_flow: usize,
     /// Those that are being told.
     telling: Mutex<BTreeSet<(RunId, String)>>,
+    /// Ends of others that are kept: id of the message, session, correlation and round.
+    strays: Mutex<BTreeSet<(String, String, String, u32)>>,
     tasks: Mutex<JoinSet<()>>,
+}
+
+/// How long an end of others is kept before it is handed on again: longer each time, up to some seconds.
+fn pause(rounds: u32) -> Duration {
+    (AGAIN / 4).saturating_mul(1 << rounds.min(4))
 }
 
 /// A request as a question of ours.
@@ -48,17 +61,41 @@ struct Taken {
 
 impl Requests {
     pub(crate) fn new(teller: Teller, id: String, limits: SomeLimits, dialogs_per_flow: usize) -> Self {
-        let (telling, tasks) = (Mutex::default(), Mutex::default());
-        Self { teller, id, limits, dialogs_per_flow, telling, tasks }
+        let (telling, strays, tasks) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { teller, id, limits, dialogs_per_flow, telling, strays, tasks }
     }
 
     /// Serves a flow until it is stopped. Dialogs that are open then are told to their end.
-    pub(crate) async fn serve(self: Arc<Self>, flow: Arc<RunningFlow>, mut stopped: watch::Receiver<bool>) {
-        let places = Arc::new(Semaphore::new(self.dialogs_per_flow));
-        match self.teller.notes.of(&flow.scope) {
-            Ok(open) => open.into_iter().for_each(|dialog| self.go_on(&flow, dialog, None)),
-            Err(error) => tracing::error!(%error, "the notes of open dialogs cannot be read"),
+    pub(crate) async fn serve(self: Arc<Self>, flow: Arc<RunningFlow>, stopped: watch::Receiver<bool>) {
+        tokio::join!(self.take_requests(&flow, stopped.clone()), self.take_over(&flow, stopped));
+    }
+
+    /// Goes on with what other processes have left, again and again.
+    async fn take_over(self: &Arc<Self>, flow: &Arc<RunningFlow>, mut stopped: watch::Receiver<bool>) {
+        loop {
+            self.left(OpenDialog::KIND, flow).await.into_iter().for_each(|dialog| self.go_on(flow, dialog, None));
+            self.left(StrayEnd::KIND, flow).await.into_iter().for_each(|end| self.send_on(flow, end));
+            tokio::select! {
+                biased;
+                () = told_to_stop(&mut stopped) => return,
+                () = self.teller.broker.world().sleep(LOOK) => {}
+            }
         }
+    }
+
+    /// What nobody holds of a kind.
+    async fn left<P: DeserializeOwned>(&self, kind: &'static str, flow: &RunningFlow) -> Vec<P> {
+        let texts = self.teller.notes.take_over(kind, &flow.scope).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, kind, "what other processes left cannot be read; it is tried again");
+            Vec::new()
+        });
+        let read = |text: &String| serde_json::from_str(text);
+        let unreadable = |error: &serde_json::Error| tracing::error!(%error, kind, "a note cannot be read");
+        texts.iter().filter_map(|text| read(text).inspect_err(unreadable).ok()).collect()
+    }
+
+    async fn take_requests(self: &Arc<Self>, flow: &Arc<RunningFlow>, mut stopped: watch::Receiver<bool>) {
+        let places = Arc::new(Semaphore::new(self.dialogs_per_flow));
         let (workspace, name) = (&flow.scope.workspace, &flow.scope.flow);
         let subscription = format!("{}--{workspace}--{name}--request", self.id);
         let taking = Taking::Shared { subscription };
@@ -79,7 +116,7 @@ impl Requests {
                 () = told_to_stop(&mut stopped) => None,
             };
             let Some(place) = place else { return received.give_back().await };
-            self.take(&flow, received, place).await;
+            self.take(flow, received, place).await;
         }
     }
 
@@ -94,19 +131,21 @@ impl Requests {
             Ok(request) => request,
             Err(error) => {
                 tracing::warn!(id, %error, "a message is no request to an agent");
-                self.teller.refuse(flow, &id, &format!("this is no request to an agent: {error}")).await;
+                self.teller.refuse(flow, &id, "", &format!("this is no request to an agent: {error}")).await;
                 received.acknowledge().await;
                 return;
             }
         };
-        if let WireTurn::Completion { session, correlation } = turn_of(&request) {
-            self.hand_on(flow, &received, &id, &request, (&session, &correlation)).await;
-            return;
+        if let WireTurn::Completion { correlation, .. } = turn_of(&request) {
+            return self.hand_on(flow, &received, &id, request, &correlation).await;
         }
+        let session = request.session_id.clone();
         match self.accept(flow, &received, &id, request).await {
             Ok(dialog) => {
                 received.acknowledge().await;
-                self.go_on(flow, dialog, Some(place));
+                if let Some(dialog) = dialog {
+                    self.go_on(flow, dialog, Some(place));
+                }
             }
             Err(Refused::Now(reason)) => {
                 tracing::warn!(id, reason, "a request cannot be taken now");
@@ -114,41 +153,86 @@ impl Requests {
                 received.give_back().await;
             }
             Err(Refused::Ever(reason)) => {
-                self.teller.refuse(flow, &id, &reason).await;
+                self.teller.refuse(flow, &id, &session, &reason).await;
                 received.acknowledge().await;
             }
         }
     }
 
-    /// The end of a subagent that was not sent out here: the supervisor that waits for it is in another process of the pool.
+    /// The end of a subagent that was not sent out here: the supervisor that waits for it is in another process of the pool,
+    /// and may be at work. It is kept, so that nothing else waits for it.
     async fn hand_on(
-        &self,
-        flow: &RunningFlow,
+        self: &Arc<Self>,
+        flow: &Arc<RunningFlow>,
         received: &Received,
         id: &str,
-        request: &AgentRequest,
-        (session, correlation): (&str, &str),
+        request: AgentRequest,
+        correlation: &str,
     ) {
         if received.handed_on >= MOST_ROUNDS {
+            let session = &request.session_id;
             tracing::warn!(session, correlation, "nobody waits for this end of a subagent; it is dropped");
             received.acknowledge().await;
             return;
         }
-        self.teller.broker.world().sleep(AGAIN / 4).await;
-        let body = trellis_domain::broker::request(request);
-        let topic = flow.topics.get(NEXT).unwrap_or_else(|| flow.topics.needed(REQUEST));
-        let letter = Letter { id, body: &body, handed_on: received.handed_on + 1 };
-        self.teller.broker.publish_to_somebody(topic, letter).await;
-        received.acknowledge().await;
+        let end = StrayEnd { scope: flow.scope.clone(), id: id.to_owned(), request, rounds: received.handed_on };
+        let kept = if self.strays.lock().len() < MOST_STRAYS {
+            // One that is there is on its way already.
+            self.teller.notes.begin(&end.note()).await.map_err(|error| error.to_string())
+        } else {
+            Err(format!("{MOST_STRAYS} of them are kept already"))
+        };
+        match kept {
+            Ok(is_new) => {
+                received.acknowledge().await;
+                if is_new {
+                    self.send_on(flow, end);
+                }
+            }
+            Err(reason) => {
+                tracing::warn!(correlation, reason, "the end of somebody else's subagent cannot be kept");
+                self.teller.broker.world().sleep(AGAIN).await;
+                received.give_back().await;
+            }
+        }
     }
 
+    /// Gives an end back to the pool, after a while.
+    fn send_on(self: &Arc<Self>, flow: &Arc<RunningFlow>, end: StrayEnd) {
+        let AgentRequest { session_id, correlation_id, .. } = &end.request;
+        let key = (end.id.clone(), session_id.clone(), correlation_id.clone(), end.rounds);
+        if !self.strays.lock().insert(key.clone()) {
+            return;
+        }
+        let (requests, flow) = (Arc::clone(self), Arc::clone(flow));
+        self.spawn(async move {
+            let Teller { broker, notes, .. } = &requests.teller;
+            broker.world().sleep(pause(end.rounds)).await;
+            let body = trellis_domain::broker::request(&end.request);
+            let topic = flow.topics.get(NEXT).unwrap_or_else(|| flow.topics.needed(REQUEST));
+            let letter = Letter { id: &end.id, body: &body, handed_on: end.rounds + 1 };
+            broker.publish_to_somebody(topic, letter).await;
+            if let Err(error) = notes.remove(&end.note()).await {
+                tracing::warn!(%error, "the note of an end that was handed on cannot be removed");
+            }
+            requests.strays.lock().remove(&key);
+        });
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+
+    /// The dialog that is to be told, unless that is being done: the request came before.
     async fn accept(
         &self,
         flow: &RunningFlow,
         received: &Received,
         id: &str,
         request: AgentRequest,
-    ) -> Result<OpenDialog, Refused> {
+    ) -> Result<Option<OpenDialog>, Refused> {
         let Taken { request, follows, subagent } = taken(request);
         // Whoever names no id gets one that is the same if the message comes again.
         let named = received.id.as_deref().and_then(|id| RequestId::new(id).ok());
@@ -175,12 +259,9 @@ impl Requests {
             subagent,
             follows,
         };
-        // One that came before is told already, and has its note.
-        if !self.teller.notes.has(&dialog) {
-            let noted = self.teller.notes.write(&dialog, true);
-            noted.map_err(|error| Refused::Now(format!("it cannot be noted: {error}")))?;
-        }
-        Ok(dialog)
+        let noted = self.teller.notes.begin(&dialog.note()).await;
+        let is_new = noted.map_err(|error| Refused::Now(format!("it cannot be noted: {error}")))?;
+        Ok(is_new.then_some(dialog))
     }
 
     /// Tells a dialog to its end, unless that is being done.
@@ -195,13 +276,17 @@ impl Requests {
             return;
         }
         let (requests, flow) = (Arc::clone(self), Arc::clone(flow));
-        let mut tasks = self.tasks.lock();
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(async move {
+        self.spawn(async move {
             requests.teller.tell(&flow, dialog).await;
             requests.telling.lock().remove(&key);
             drop(place);
         });
+    }
+
+    /// Tells nothing any more.
+    pub(crate) async fn stop_telling(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.shutdown().await;
     }
 
     /// How many dialogs are open.

@@ -43,6 +43,13 @@ pub(crate) enum CallError {
     Refused(String),
 }
 
+impl CallError {
+    /// Whether nothing was heard of the service, so that it need not be asked for anything else now.
+    pub(crate) fn is_silence(&self) -> bool {
+        !matches!(self, Self::Refused(_))
+    }
+}
+
 impl Drop for Service {
     fn drop(&mut self) {
         self.hearing.abort();

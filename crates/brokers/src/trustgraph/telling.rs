@@ -3,7 +3,7 @@
 use super::broker::{Broker, Letter, Sent};
 use super::flow::{EXPLAINABILITY, NEXT, REQUEST, RESPONSE, RunningFlow};
 use super::librarian::Saving;
-use super::notes::{Notes, OpenDialog, ToldText, ToldTexts};
+use super::promises::{OpenDialog, ToldText};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use trellis_domain::broker as dialect;
 use trellis_domain::message::{AgentRequest, AgentResponse, AgentStep, ErrorInfo, message_type};
 use trellis_domain::rdf::{Quad, Term};
 use trellis_orchestrator::dialog::Dialog;
+use trellis_orchestrator::ports::Notes;
 use trellis_orchestrator::{Item, RunService};
 use trellis_patterns::Projector;
 use trellis_patterns::wire::step_type;
@@ -22,16 +23,30 @@ use trellis_provenance::vocabulary::{GRAPH_RETRIEVAL, prov};
 pub(crate) struct Teller {
     pub(crate) broker: Arc<Broker>,
     pub(crate) runs: RunService,
-    pub(crate) notes: Notes,
+    pub(crate) notes: Arc<dyn Notes>,
     pub(crate) librarian_timeout: Duration,
 }
 
+/// A dialog that somebody else tells, or has to tell later.
+struct NotOurs;
+
 impl Teller {
     /// Tells a run to its end. What was told before is not told again.
-    pub(crate) async fn tell(&self, flow: &Arc<RunningFlow>, mut dialog: OpenDialog) {
+    pub(crate) async fn tell(&self, flow: &Arc<RunningFlow>, dialog: OpenDialog) {
+        let note = dialog.note();
+        let (done, failed) = match self.tell_all(flow, dialog).await {
+            Ok(()) => (self.notes.remove(&note).await, "the note of a dialog that is over cannot be removed"),
+            Err(NotOurs) => (self.notes.let_go(&note).await, "a dialog that cannot be told is not let go"),
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, failed);
+        }
+    }
+
+    async fn tell_all(&self, flow: &Arc<RunningFlow>, mut dialog: OpenDialog) -> Result<(), NotOurs> {
         let mut following = self.runs.follow(&dialog.scope.workspace, &dialog.run, 0);
         let mut messages = Dialog::new(dialog.run.clone(), dialog.streaming);
-        let mut texts = self.texts(&dialog, &mut messages);
+        let mut notes_texts = dialog.streaming && self.read_texts(&dialog, &mut messages).await;
         let mut projector = Projector::new();
         let saving = Saving::start(flow, self.librarian_timeout);
         // Whether the last response found somebody. If not, the next ones do not wait for anybody either.
@@ -40,9 +55,8 @@ impl Teller {
             let item = match following.next().await {
                 Ok(item) => item,
                 Err(error) => {
-                    // Whoever serves the folder next tells the rest.
-                    tracing::error!(run = %dialog.run, %error, "a run cannot be told any further");
-                    return;
+                    tracing::error!(run = %dialog.run, %error, "a run cannot be told any further for now");
+                    return Err(NotOurs);
                 }
             };
             let record = if let Item::Record(record) = &item { Some(Arc::clone(record)) } else { None };
@@ -64,42 +78,69 @@ impl Teller {
             }
             for message in out {
                 is_heard = self.send(flow, &dialog, &message, is_heard).await == Sent::Queued;
-                note_text(&mut texts, &dialog, &message);
+                if notes_texts {
+                    notes_texts = self.note_text(&dialog, &message).await?;
+                }
             }
             if let Some(record) = record {
                 dialog.told = record.header.seq;
-                self.note(&dialog);
+                self.note(&dialog).await?;
             }
         }
         saving.finish().await;
-        if let Err(error) = self.notes.remove(&dialog) {
-            tracing::warn!(run = %dialog.run, %error, "the note of a dialog that is over cannot be removed");
-        }
+        Ok(())
     }
 
-    /// The notes of what is told while it is written, if any is: what is in them was told by a process before this one.
-    fn texts(&self, dialog: &OpenDialog, messages: &mut Dialog) -> Option<ToldTexts> {
-        if !dialog.streaming {
-            return None;
-        }
-        match self.notes.texts(dialog) {
-            Ok(texts) => {
-                for told in texts.earlier() {
-                    messages.sent_before(&told.kind, &told.id, &told.text);
-                }
-                Some(texts)
-            }
+    /// Reads what a process before this one has told while it was written. Whether it can be noted from now on.
+    async fn read_texts(&self, dialog: &OpenDialog, messages: &mut Dialog) -> bool {
+        let lines = match self.notes.lines(&dialog.note()).await {
+            Ok(lines) => lines,
             Err(error) => {
                 tracing::warn!(run = %dialog.run, %error, "what was told of an answer is not known; it may come twice");
-                None
+                return false;
+            }
+        };
+        for line in &lines {
+            match serde_json::from_str::<ToldText>(line) {
+                Ok(told) => messages.sent_before(&told.kind, &told.id, &told.text),
+                Err(error) => tracing::warn!(run = %dialog.run, %error, "a note of what was told cannot be read"),
             }
         }
+        true
     }
 
     /// How far a dialog was told. If it is lost with the machine, some messages come twice, under the same ids.
-    fn note(&self, dialog: &OpenDialog) {
-        if let Err(error) = self.notes.write(dialog, false) {
-            tracing::warn!(run = %dialog.run, %error, "how far a dialog was told cannot be noted");
+    async fn note(&self, dialog: &OpenDialog) -> Result<(), NotOurs> {
+        match self.notes.update(&dialog.note()).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                tracing::warn!(run = %dialog.run, "another process tells this dialog now");
+                Err(NotOurs)
+            }
+            Err(error) => {
+                tracing::warn!(run = %dialog.run, %error, "how far a dialog was told cannot be noted");
+                Ok(())
+            }
+        }
+    }
+
+    /// Only what is told while it is written has to be known apart from the records. Whether more can be noted: with a gap
+    /// in it, it would be of no use.
+    async fn note_text(&self, dialog: &OpenDialog, message: &AgentResponse) -> Result<bool, NotOurs> {
+        let is_text = [message_type::THOUGHT, message_type::ANSWER].contains(&message.message_type.as_str());
+        if !is_text || message.content.is_empty() {
+            return Ok(true);
+        }
+        let AgentResponse { message_type: kind, message_id: id, content: text, .. } = message;
+        let told = ToldText { kind: kind.clone(), id: id.clone(), text: text.clone() };
+        let line = serde_json::to_string(&told).expect("it has texts only");
+        match self.notes.add(&dialog.note(), &line).await {
+            Ok(true) => Ok(true),
+            Ok(false) => Err(NotOurs),
+            Err(error) => {
+                tracing::warn!(run = %dialog.run, %error, "what was told of an answer cannot be noted");
+                Ok(false)
+            }
         }
     }
 
@@ -147,8 +188,9 @@ impl Teller {
     }
 
     /// A request that no run can answer.
-    pub(crate) async fn refuse(&self, flow: &RunningFlow, id: &str, why: &str) {
+    pub(crate) async fn refuse(&self, flow: &RunningFlow, id: &str, session: &str, why: &str) {
         let message = AgentResponse {
+            session_id: session.to_owned(),
             message_type: message_type::ERROR.to_owned(),
             content: why.to_owned(),
             end_of_message: true,
@@ -157,19 +199,6 @@ impl Teller {
             ..AgentResponse::default()
         };
         self.respond(flow, id, &message, false).await;
-    }
-}
-
-/// Only what is told while it is written has to be known apart from the records.
-fn note_text(texts: &mut Option<ToldTexts>, dialog: &OpenDialog, message: &AgentResponse) {
-    let is_text = [message_type::THOUGHT, message_type::ANSWER].contains(&message.message_type.as_str());
-    let Some(open) = texts.as_mut().filter(|_| is_text && !message.content.is_empty()) else { return };
-    let told =
-        ToldText { kind: message.message_type.clone(), id: message.message_id.clone(), text: message.content.clone() };
-    if let Err(error) = open.add(&told) {
-        tracing::warn!(run = %dialog.run, %error, "what was told of an answer cannot be noted");
-        // With a gap in it, it would be of no use.
-        *texts = None;
     }
 }
 

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod neighbours;
+mod shared;
 
 use neighbours::{Held, Neighbours, configure, definition, ends, text, tool};
 use serde_json::json;
@@ -13,11 +14,11 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use trellis_brokers::BrokerAddress;
-use trellis_brokers::trustgraph::{TrustGraph, TrustGraphOptions};
+use trellis_brokers::trustgraph::{FolderNotes, TrustGraph, TrustGraphOptions};
 use trellis_domain::limits::SomeLimits;
 use trellis_orchestrator::memory::scripted::ScriptedTools;
 use trellis_orchestrator::memory::{MemoryConfig, MemoryJournal};
-use trellis_orchestrator::ports::{RealWorld, World};
+use trellis_orchestrator::ports::{Config, Journal, Notes, Queue, RealWorld, World};
 use trellis_orchestrator::queue::FairQueue;
 use trellis_orchestrator::workers::{Stop, WorkerOptions, Workers};
 use trellis_orchestrator::{Hub, Options, Orchestrator, Ports, RunService};
@@ -34,8 +35,29 @@ struct Ours {
     working: JoinHandle<()>,
 }
 
+/// What a process of ours keeps, and shares with others if they have the same.
+struct Kept {
+    journal: Arc<dyn Journal>,
+    config: Arc<dyn Config>,
+    queue: Arc<dyn Queue>,
+    hub: Hub,
+    notes: Arc<dyn Notes>,
+}
+
 impl Ours {
     async fn start(server: &RabbitMq, journal: &Arc<MemoryJournal>, notes: &Path) -> Self {
+        let world: Arc<dyn World> = Arc::new(RealWorld);
+        let kept = Kept {
+            journal: Arc::clone(journal) as _,
+            config: Arc::new(MemoryConfig::new(Arc::clone(&world))),
+            queue: Arc::new(FairQueue::new(world)),
+            hub: Hub::default(),
+            notes: Arc::new(FolderNotes::open(notes).unwrap()),
+        };
+        Self::start_on(server, kept).await
+    }
+
+    async fn start_on(server: &RabbitMq, kept: Kept) -> Self {
         let address = BrokerAddress::rabbitmq("127.0.0.1", server.port(), "trellis", server.password(), "/");
         let options = TrustGraphOptions {
             id: "agent-manager".to_owned(),
@@ -49,14 +71,14 @@ impl Ours {
         };
         let world: Arc<dyn World> = Arc::new(RealWorld);
         let deployment = Arc::new(TrustGraph::connect(address, options, Arc::clone(&world)).await.unwrap());
-        let config = Arc::new(MemoryConfig::new(Arc::clone(&world)));
+        let Kept { journal, config, queue, hub, notes } = kept;
         let ports = Ports {
-            journal: Arc::clone(journal) as _,
-            queue: Arc::new(FairQueue::new(Arc::clone(&world))),
-            config: Arc::clone(&config) as _,
+            journal,
+            queue,
+            config: Arc::clone(&config),
             prompter: deployment.prompter(),
             tools: deployment.tools(Arc::new(ScriptedTools::new(|_| Ok("nothing".to_owned())))),
-            hub: Arc::new(Hub::default()),
+            hub: Arc::new(hub),
             world,
         };
         let orchestrator = Arc::new(Orchestrator::new(ports, Options::default()));
@@ -65,8 +87,7 @@ impl Ours {
         let working =
             tokio::spawn(async move { Workers::new(orchestrator, WorkerOptions::default()).run(stopped).await });
         let (stop, stopped) = watch::channel(false);
-        let notes = notes.to_owned();
-        let serving = tokio::spawn(async move { deployment.serve(runs, config, &notes, stopped).await.unwrap() });
+        let serving = tokio::spawn(async move { deployment.serve(runs, config, notes, stopped).await });
         Self { stop, stop_workers, serving, working }
     }
 
@@ -97,6 +118,10 @@ async fn a_request_is_answered_with_the_services_of_the_deployment() {
     neighbours.until("triples", |stored| stored["metadata"]["id"] == step.as_str()).await;
     let answer = format!("urn:trustgraph:agent:{}/answer", sessions[0]);
     neighbours.until("librarian", |saved| saved["document_id"] == answer.as_str()).await;
+    let saved = neighbours.heard("librarian").into_iter().find(|saved| saved["document_id"] == answer.as_str());
+    let about = &saved.unwrap()["document_metadata"];
+    assert_eq!(about["tags"], json!(["answer"]));
+    assert_eq!(about["metadata"][0]["o"]["iri"], format!("urn:trustgraph:agent:{}", sessions[0]));
     let asked = neighbours.heard("mcp-tool");
     assert_eq!(asked, [json!({"name": "get_weather", "parameters": r#"{"city":"Paris"}"#})]);
 
@@ -170,6 +195,55 @@ async fn patterns_and_changes_of_the_configuration_go_over_the_broker() {
     tokio::time::timeout(PATIENCE, known).await.expect("the new tool is known");
     let answered = neighbours.ask(&json!({"question": question})).await;
     assert_eq!(text(&answered, "answer"), "It says: get_almanac!");
+    until_no_dialog_is_open(notes.path()).await;
+    ours.stop().await;
+}
+
+/// What a deployment may do wrong harms only what is wrong.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_of_the_configuration_keeps_nothing_else_waiting() {
+    let server = RabbitMq::start(RabbitMqOptions::default());
+    let (neighbours, notes) = (Neighbours::start(&server).await, TempDir::new().unwrap());
+    configure(&neighbours).await;
+    neighbours.note_item("closed", "tool", "secret", Some(&tool("secret")));
+    neighbours.refuse("closed", "tool");
+    let ours = Ours::start(&server, &Arc::default(), notes.path()).await;
+    let question = json!({"question": "rain?"});
+    assert_eq!(text(&neighbours.ask(&question).await, "answer"), "It says: Rain.");
+
+    // An item that has lost its value, and a definition that nobody can serve, take nothing away.
+    neighbours.note_item("default", "tool", "weather", None);
+    neighbours.put("processor:agent-manager", "main", &json!({"topics": {"request": "a:b"}})).await;
+    let asked = neighbours.heard("config").len();
+    neighbours.put("tool", "almanac", &tool("almanac")).await;
+    neighbours.until_more("config", asked).await;
+    let known = async {
+        let almanac = json!({"question": "what says the almanac?"});
+        while text(&neighbours.ask(&almanac).await, "observation") != "get_almanac!" {}
+    };
+    tokio::time::timeout(PATIENCE, known).await.expect("the new tool is known");
+    assert_eq!(text(&neighbours.ask(&question).await, "answer"), "It says: Rain.", "the old tool is still there");
+    ours.stop().await;
+}
+
+/// The supervisor that waits for it may be busy for long, and nobody else waits for that.
+#[tokio::test(flavor = "multi_thread")]
+async fn ends_of_others_go_round_until_somebody_takes_them() {
+    let server = RabbitMq::start(RabbitMqOptions::default());
+    let (neighbours, notes) = (Neighbours::start(&server).await, TempDir::new().unwrap());
+    configure(&neighbours).await;
+    let ours = Ours::start(&server, &Arc::default(), notes.path()).await;
+    let step = json!({"thought": "Subagent completed", "action": "complete", "observation": "o",
+        "step_type": "subagent-completion"});
+    let end = json!({"question": "goal", "session_id": "child", "correlation_id": "c-1", "parent_session_id": "parent",
+        "expected_siblings": 2, "history": [step]});
+    neighbours.begin(&end).await;
+    assert_eq!(text(&neighbours.ask(&json!({"question": "rain?"})).await, "answer"), "It says: Rain.");
+    // It is still known to a process that comes after this one.
+    ours.stop().await;
+    let ours = Ours::start(&server, &Arc::default(), notes.path()).await;
+    let taken = neighbours.take_one().await;
+    assert_eq!((taken["correlation_id"].as_str(), taken["question"].as_str()), (Some("c-1"), Some("goal")));
     until_no_dialog_is_open(notes.path()).await;
     ours.stop().await;
 }

@@ -3,8 +3,8 @@
 use super::PATIENCE;
 use futures_util::StreamExt as _;
 use lapin::options::{
-    BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions,
-    QueueBindOptions, QueueDeclareOptions,
+    BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions, ConfirmSelectOptions,
+    ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Consumer, ExchangeKind};
@@ -44,8 +44,13 @@ pub(super) struct Held {
 #[derive(Default)]
 struct Config {
     version: u64,
+    /// The workspace and type that nobody is told of.
+    refused: Option<(String, String)>,
     values: BTreeMap<(String, String, String), String>,
 }
+
+/// Stands for an item whose value the service has lost.
+const NOTHING: &str = "(nothing)";
 
 /// What a service says to a request.
 type Script = fn(&State, &Value) -> Vec<Value>;
@@ -178,6 +183,30 @@ impl Neighbours {
         }
     }
 
+    /// Joins the pool: the first message that comes is taken.
+    pub(super) async fn take_one(&self) -> Value {
+        let (channel, id) = (self.channel().await, "agent-manager--default--main--request");
+        channel.basic_qos(1, BasicQosOptions::default()).await.unwrap();
+        let queue = format!("{REQUESTS}.{id}");
+        let mut requests = subscribe(&channel, REQUESTS.strip_prefix("tg.").unwrap(), &queue).await;
+        let taken = tokio::time::timeout(PATIENCE, requests.next()).await.expect("a message comes");
+        let delivery = taken.unwrap().unwrap();
+        delivery.ack(BasicAckOptions::default()).await.unwrap();
+        serde_json::from_slice(&delivery.data).unwrap()
+    }
+
+    /// A service fails for these workspace and type of the configuration from now on.
+    pub(super) fn refuse(&self, workspace: &str, kind: &str) {
+        self.state.config.lock().refused = Some((workspace.to_owned(), kind.to_owned()));
+    }
+
+    /// An item of another workspace, or one without a value.
+    pub(super) fn note_item(&self, workspace: &str, kind: &str, key: &str, value: Option<&Value>) {
+        let of = (workspace.to_owned(), kind.to_owned(), key.to_owned());
+        let text = value.map_or_else(|| NOTHING.to_owned(), Value::to_string);
+        self.state.config.lock().values.insert(of, text);
+    }
+
     /// What was answered so far.
     pub(super) fn responses(&self, id: &str) -> Vec<Value> {
         self.state.responses.lock().iter().filter(|(of, _)| of == id).map(|(_, value)| value.clone()).collect()
@@ -212,6 +241,11 @@ impl State {
 impl Config {
     fn answer(&self, asked: &Value) -> Value {
         let (workspace, kind) = (asked["workspace"].as_str(), asked["type"].as_str());
+        let is_refused =
+            |(of, refused): &(String, String)| Some(of.as_str()) == workspace && Some(refused.as_str()) == kind;
+        if self.refused.as_ref().is_some_and(is_refused) {
+            return json!({"error": {"type": "permission-denied", "message": "you may not see this"}});
+        }
         let of_kind = self.values.iter().filter(|((_, of, _), _)| Some(of.as_str()) == kind);
         let values: Vec<_> = match asked["operation"].as_str() {
             Some("getkeys-all-ws") => of_kind
@@ -221,7 +255,10 @@ impl Config {
                 .collect(),
             _ => of_kind
                 .filter(|((of, _, _), _)| Some(of.as_str()) == workspace)
-                .map(|((_, kind, key), value)| json!({"type": kind, "key": key, "value": value, "workspace": ""}))
+                .map(|((_, kind, key), value)| {
+                    let value = Some(value).filter(|value| *value != NOTHING);
+                    json!({"type": kind, "key": key, "value": value, "workspace": ""})
+                })
                 .collect(),
         };
         json!({"version": self.version, "values": values, "directory": [], "config": {}, "error": null})

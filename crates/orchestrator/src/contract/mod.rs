@@ -10,6 +10,7 @@ pub mod journal;
 pub mod knowledge;
 pub mod layer;
 pub mod library;
+pub mod notes;
 pub mod play;
 pub mod prompter;
 pub mod queue;

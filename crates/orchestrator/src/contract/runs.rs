@@ -7,11 +7,12 @@ use crate::ledger::summary_of;
 use crate::library::RunDocuments;
 use crate::memory::scripted::{ScriptedPrompter, ScriptedTools};
 use crate::orchestrator::{Options, Orchestrator, Ports};
-use crate::ports::{Config, Journal, OpenTurn, RealWorld, World, all_due_turns};
+use crate::ports::{Claim, ClaimId, Claiming, Config, Journal, OpenTurn, RealWorld, World, all_due_turns};
 use crate::queue::FairQueue;
 use crate::service::RunService;
 use crate::workers::{Stop, WorkerOptions, Workers};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use trellis_domain::config::StoredItem;
 use trellis_domain::limits::SomeLimits;
@@ -316,4 +317,34 @@ async fn a_turn_that_panics_ends_its_run_only(store: StorePorts) {
     bench.finish(&runs, 1).await;
     assert_eq!(bench.summary(&runs[0]).await.state, RunState::Failed);
     assert_eq!(bench.summary(&runs[1]).await.state, RunState::Answered);
+}
+
+/// For stores whose claims expire. A turn that was in hand at too many crashes is given up with the reason, without being
+/// begun again; one that was in hand at some of them is answered.
+pub async fn a_turn_that_stops_every_process_is_set_aside(store: StorePorts) {
+    let bench = Bench::new(store, ScriptedPrompter::new(|_| Ok("Final Answer: fine".to_owned()))).await;
+    let killer = bench.ask(1, SomeLimits::default()).await;
+    let unlucky = [bench.ask(2, SomeLimits::default()).await, bench.ask(3, SomeLimits::default()).await];
+    let journal = &bench.orchestrator.ports.journal;
+    let crashes = [(&killer, 8), (&unlucky[0], 4), (&unlucky[1], 4)];
+    for (run, crashes) in crashes {
+        let turn = first_turn(&bench, run).await.key;
+        for number in 0..crashes {
+            let claim = Claim { turn: turn.clone(), id: ClaimId { process: 9, number } };
+            // The process that had it before is gone: its claim expires.
+            while journal.claim(&claim, Duration::from_millis(1)).await.expect("the store works") == Claiming::Held {
+                RealWorld.sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
+    let runs = [std::slice::from_ref(&killer), &unlucky].concat();
+    bench.finish(&runs, 2).await;
+    let end = bench.records(&killer).await.last().and_then(|record| record.body.as_ended().cloned());
+    let error = end.and_then(|end| end.error).expect("it failed");
+    assert!(error.contains("cut short 8 times"), "{error}");
+    for run in &unlucky {
+        assert_eq!(bench.summary(run).await.state, RunState::Answered);
+    }
+    let asked = bench.prompter.calls.all();
+    assert!(asked.keys().all(|call| !call.starts_with(killer.as_str())), "it is not begun again: {asked:?}");
 }

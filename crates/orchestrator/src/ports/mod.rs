@@ -8,6 +8,7 @@ mod journal;
 mod knowledge;
 mod library;
 mod log;
+mod notes;
 mod presence;
 mod prompter;
 mod queue;
@@ -34,6 +35,7 @@ pub use library::{
     Upload,
 };
 pub use log::{Log, LogEntry, LogError, Verdict};
+pub use notes::{Note, Notes};
 pub use presence::{Presence, Process, TurnInHand};
 pub use prompter::{
     CallLabels, Completion, ModelWish, PromptCall, PromptError, PromptNeed, PromptReply, Prompter, ReplyContent,

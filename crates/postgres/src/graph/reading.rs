@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio_postgres::{NoTls, Row};
+use tokio_postgres::Row;
 use trellis_domain::Workspace;
 use trellis_domain::record::Record;
 use trellis_orchestrator::ports::JournalError;
@@ -79,8 +79,8 @@ impl Reading {
             }
             Err(error) => {
                 // The server stops as well, before the connection is closed.
-                let stop = lease.cancel_token();
-                self.runtime.spawn(async move { stop.cancel_query(NoTls).await });
+                let (stop, encryption) = (lease.cancel_token(), self.database.encryption().clone());
+                self.runtime.spawn(async move { stop.cancel_query(encryption.0).await });
                 Err(error)
             }
         }

@@ -3,14 +3,15 @@
 use crate::server::Server;
 use crate::{fresh, ports, process};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use trellis_domain::Workspace;
 use trellis_domain::record::Name;
+use trellis_domain::{Timestamp, Workspace};
 use trellis_orchestrator::contract;
 use trellis_orchestrator::contract::runs::Bench;
-use trellis_orchestrator::ports::{Commit, Journal, NewRecord, Outcome};
-use trellis_postgres::{Database, OpenError};
+use trellis_orchestrator::ports::{BoxFuture, Commit, Journal, NewRecord, Outcome, RealWorld, World};
+use trellis_postgres::{Database, DatabaseWorld, OpenError};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_journal_keeps_the_contract() {
@@ -22,6 +23,48 @@ async fn the_journal_keeps_the_contract() {
 async fn claims_expire_by_the_servers_clock() {
     let server = Server::start();
     contract::journal::claims_expire(&*process(&server, "t").await, tokio::time::sleep).await;
+}
+
+/// A machine whose clock is set by hand, and on which waiting takes no time.
+#[derive(Debug, Default)]
+struct WrongClock(AtomicI64);
+
+impl World for WrongClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(RealWorld.now().as_micros() + self.0.load(Ordering::Relaxed))
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
+        RealWorld.sleep(Duration::from_millis(10))
+    }
+
+    fn fresh_id(&self) -> String {
+        RealWorld.fresh_id()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clocks_that_are_wrong_do_not_count() {
+    const MINUTES: i64 = 60_000_000;
+    let server = Server::start();
+    let database = server.database("t").await;
+    let off = |world: &DatabaseWorld| (world.now().as_micros() - RealWorld.now().as_micros()).abs();
+    let clock = Arc::new(WrongClock::default());
+    clock.0.store(10 * MINUTES, Ordering::Relaxed);
+    let world = DatabaseWorld::open(&database, Arc::clone(&clock) as _).await.unwrap();
+    assert!(off(&world) < 2_000_000, "{} us", off(&world));
+    // It is looked at again, for as long as the process runs.
+    clock.0.store(-7 * MINUTES, Ordering::Relaxed);
+    let followed = async {
+        while off(&world) > 2_000_000 {
+            RealWorld.sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), followed).await.expect("the clock is looked at again");
+    // Clocks that agree are left alone: time does not jump.
+    let world = DatabaseWorld::open(&database, Arc::new(RealWorld)).await.unwrap();
+    let (before, now, after) = (RealWorld.now(), world.now(), RealWorld.now());
+    assert!((before..=after).contains(&now));
 }
 
 #[tokio::test(flavor = "multi_thread")]

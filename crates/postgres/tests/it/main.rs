@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test may fail loudly")]
 #![allow(clippy::disallowed_methods, reason = "a test waits in real time")]
 
+mod encryption;
 mod failures;
 mod graph;
 mod journal;
+mod notes;
 mod others;
 mod proof;
 mod runs;

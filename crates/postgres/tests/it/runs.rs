@@ -12,6 +12,12 @@ async fn runs_keep_the_promises() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_stops_every_process_is_set_aside() {
+    let server = Server::start();
+    runs::a_turn_that_stops_every_process_is_set_aside(ports(&server, "t").await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn teams_keep_the_promises() {
     let server = Server::start();
     teams::suite(async || ports(&server, &fresh()).await).await;

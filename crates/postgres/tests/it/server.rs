@@ -1,29 +1,27 @@
 //! A PostgreSQL server of our own, on a socket in a folder that goes with it.
 
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, chown};
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use trellis_postgres::{Database, DatabaseSettings};
+use trellis_servers::postgres_program;
 
 pub(crate) struct Server {
     folder: TempDir,
+    /// The number of its socket, and of its port if it listens on one.
+    port: u16,
+    /// Settings besides those of all tests.
+    more: Vec<&'static str>,
     process: Option<Child>,
 }
-
-/// The server does not run as root. Any other user will do.
-const NOBODY: u32 = 65_534;
 
 impl Server {
     /// Starts a server with an empty database.
     pub(crate) fn start() -> Self {
         let folder = TempDir::new().unwrap();
-        let mut server = Self { folder, process: None };
-        if server.is_root() {
-            chown(server.folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-        }
+        let mut server = Self { folder, port: 5432, more: Vec::new(), process: None };
         let data = server.folder.path().join("data");
         let made =
             server.command("initdb").args(["-U", "trellis", "-A", "trust", "-E", "UTF8", "-D"]).arg(&data).status();
@@ -32,18 +30,28 @@ impl Server {
         server
     }
 
-    fn is_root(&self) -> bool {
-        let made = self.folder.path().join("whose");
-        std::fs::write(&made, "").unwrap();
-        std::fs::metadata(made).unwrap().uid() == 0
+    /// From now on it listens on a port, and lets nobody in from there without encryption. Gives the port.
+    pub(crate) fn encrypt(&mut self, certificate: &str, key: &str) -> u16 {
+        self.crash();
+        let data = self.folder.path().join("data");
+        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+            // The server wants its key to be its own, and closed to others: as its other files are.
+            let path = data.join(name);
+            std::fs::copy(data.join("PG_VERSION"), &path).unwrap();
+            std::fs::write(&path, text).unwrap();
+            let owner = std::fs::metadata(&data).unwrap();
+            chown(&path, Some(owner.uid()), Some(owner.gid())).unwrap();
+        }
+        std::fs::write(data.join("pg_hba.conf"), "local all all trust\nhostssl all all samehost trust\n").unwrap();
+        self.port = TcpListener::bind("localhost:0").unwrap().local_addr().unwrap().port();
+        self.more = vec!["ssl=on", "listen_addresses=localhost"];
+        self.run();
+        self.port
     }
 
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(programs().join(program));
-        command.current_dir(self.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        if self.is_root() {
-            command.uid(NOBODY).gid(NOBODY);
-        }
+        let mut command = postgres_program(program, self.folder.path());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 
@@ -55,6 +63,8 @@ impl Server {
             .arg("-D")
             .arg(self.folder.path().join("data"))
             .args(["-c", "listen_addresses=", "-c", "max_connections=200"])
+            .args(["-c", &format!("port={}", self.port)])
+            .args(self.more.iter().flat_map(|setting| ["-c", setting]))
             .arg("-k")
             .arg(self.folder.path())
             .stderr(std::fs::File::create(self.folder.path().join("log")).unwrap())
@@ -62,7 +72,9 @@ impl Server {
         self.process = Some(process.unwrap());
         let begun = Instant::now();
         let is_ready = || {
-            let look = self.command("pg_isready").args(["-q", "-d", "postgres", "-h"]).arg(self.folder.path()).status();
+            let mut look = self.command("pg_isready");
+            look.args(["-q", "-d", "postgres", "-p", &self.port.to_string(), "-h"]).arg(self.folder.path());
+            let look = look.status();
             look.is_ok_and(|status| status.success())
         };
         while !is_ready() {
@@ -92,7 +104,7 @@ impl Server {
     }
 
     pub(crate) fn settings(&self, schema: &str) -> DatabaseSettings {
-        let address = format!("host={} user=trellis dbname=postgres", self.folder.path().display());
+        let address = format!("host={} port={} user=trellis dbname=postgres", self.folder.path().display(), self.port);
         DatabaseSettings { schema: schema.to_owned(), connections: 8, ..DatabaseSettings::of(&address) }
     }
 
@@ -117,14 +129,4 @@ impl Drop for Server {
             drop(process.wait());
         }
     }
-}
-
-/// Where Debian has the programs of its newest version, or else wherever they are found.
-fn programs() -> PathBuf {
-    let versions = Path::new("/usr/lib/postgresql");
-    let installed = std::fs::read_dir(versions).into_iter().flatten().flatten().map(|entry| entry.path().join("bin"));
-    let on_path: Vec<_> = std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
-    let has_all = |bin: &PathBuf| ["postgres", "initdb", "pg_isready"].iter().all(|name| bin.join(name).exists());
-    let found = installed.filter(has_all).max().or_else(|| on_path.into_iter().find(has_all));
-    found.expect("these tests start a PostgreSQL server, and none is installed: apt-get install postgresql")
 }

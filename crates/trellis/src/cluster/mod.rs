@@ -6,25 +6,28 @@ mod settings;
 pub(crate) use settings::Cluster;
 
 use crate::failure::{Exit, Failure};
-use crate::state::{Material, Purpose, Shared, State};
+use crate::state::{Kept, Material, Purpose, Shared, State};
 use std::sync::Arc;
-use trellis_brokers::{Bus, BusError, BusOptions, Timing};
+use trellis_brokers::{Bus, BusError, BusOptions, QueueKind, Timing};
 use trellis_orchestrator::memory::MemoryStream;
-use trellis_orchestrator::ports::World;
+use trellis_orchestrator::ports::{RealWorld, World};
 use trellis_orchestrator::queue::FairQueue;
 use trellis_postgres::{
-    Database, DatabaseSettings, OpenError, PostgresConfig, PostgresGraph, PostgresJournal, PostgresKnowledge,
-    PostgresLibrary, PostgresLog, PostgresQueue, PostgresSearch, PostgresStream, PostgresTables, without_password,
+    Database, DatabaseSettings, DatabaseWorld, OpenError, PostgresConfig, PostgresGraph, PostgresJournal,
+    PostgresKnowledge, PostgresLibrary, PostgresLog, PostgresNotes, PostgresQueue, PostgresSearch, PostgresStream,
+    PostgresTables, without_password,
 };
 
-/// Opens the state that processes share, with its queue and stream. Whoever only looks does without a broker that is gone.
+/// Opens the state that processes share, with its queue and stream, and its time. Whoever only looks does without a broker
+/// that is gone.
 pub(crate) async fn open(
     cluster: &Cluster,
     command: &str,
     purpose: Purpose,
-    world: &Arc<dyn World>,
-) -> Result<State, Failure> {
+) -> Result<(State, Arc<dyn World>), Failure> {
     let database = database(cluster, &cluster.state, "--state", command).await?;
+    let world: Arc<dyn World> = DatabaseWorld::open(&database, Arc::new(RealWorld)).await?;
+    let world = &world;
     let journal = Arc::new(PostgresJournal::new(database.clone(), &**world));
     let config = Arc::new(PostgresConfig::new(&journal, Arc::clone(world)));
     let library = Arc::new(PostgresLibrary::new(&journal, Arc::clone(world)));
@@ -39,13 +42,11 @@ pub(crate) async fn open(
     };
     let graph = Arc::new(PostgresGraph::new(database.clone()));
     let material = material(&database, &graph);
+    let notes = Arc::new(PostgresNotes::new(&database, cluster.claim_life, &**world));
     let address = without_password(&cluster.state);
     let presence = Arc::clone(&journal) as _;
-    Ok(State::of_database(
-        (journal, config, library, Arc::new(log)),
-        material,
-        Shared { bus, graph, presence, address },
-    ))
+    let kept: Kept = (journal as _, config as _, library as _, Arc::new(log) as _);
+    Ok((State::of_database(kept, material, Shared { bus, graph, presence, notes, address }), Arc::clone(world)))
 }
 
 /// What a database has besides the journal.
@@ -80,7 +81,9 @@ async fn bus(cluster: &Cluster, state: &Database, command: &str, world: &Arc<dyn
     // turn, so there is no need to wait much longer than for these.
     let acknowledged_within = cluster.claim_life * 2;
     let timing = Timing { acknowledged_within, ..Timing::default() };
-    let options = BusOptions { deployment: cluster.deployment.clone(), timing, ..BusOptions::default() };
+    let queue_kind = if cluster.replicas > 1 { QueueKind::Quorum } else { QueueKind::Classic };
+    let (deployment, replicas) = (cluster.deployment.clone(), cluster.replicas);
+    let options = BusOptions { deployment, timing, queue_kind, replicas, ..BusOptions::default() };
     trellis_brokers::connect(address, &options, Arc::clone(world)).await.map_err(|error| match error {
         BusError::Address(error) => {
             Failure::usage(format!("--bus: {error}; or postgres://USER:PASSWORD@HOST:5432/NAME"))
@@ -101,7 +104,12 @@ async fn over_database(database: &Database) -> Result<Bus, Failure> {
 fn failure(address: &str, flag: &str, error: &OpenError) -> Failure {
     let shown = without_password(address);
     match error {
-        OpenError::Address(_) => Failure::usage(format!("{flag}: {error}")),
+        OpenError::Address(_) | OpenError::Encryption(_) => Failure::usage(format!("{flag}: {error}")),
+        // In the server's words: it has no rule for connections of this kind.
+        OpenError::Unreachable(why) if why.contains("no encryption") => {
+            let write = format!("this server wants encryption: end the address ({flag}) with ?sslmode=verify-full");
+            Failure::new(Exit::Unreachable, format!("{shown}: {error}; {write}"))
+        }
         OpenError::Unreachable(_) | OpenError::Store(_) => {
             let ask = format!("is this the address ({flag}), and does the server run?");
             Failure::new(Exit::Unreachable, format!("{shown}: {error}; {ask}"))

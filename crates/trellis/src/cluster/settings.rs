@@ -16,6 +16,8 @@ pub(crate) struct Cluster {
     pub(crate) connections: usize,
     /// A turn of a process that died is taken by another one after so long.
     pub(crate) claim_life: Duration,
+    /// On how many servers of its cluster a broker keeps each wake-up.
+    pub(crate) replicas: usize,
 }
 
 impl Cluster {
@@ -39,7 +41,7 @@ impl Cluster {
     }
 
     fn of(settings: ClusterSettings) -> Result<Option<Self>, String> {
-        let ClusterSettings { state, bus, deployment, connections, claim_seconds } = settings;
+        let ClusterSettings { state, bus, deployment, connections, claim_seconds, replicas } = settings;
         let Some(state) = state else {
             return match bus {
                 None => Ok(None),
@@ -62,6 +64,7 @@ impl Cluster {
             deployment: deployment.unwrap_or_else(|| "trellis".to_owned()),
             connections: connections.unwrap_or(12),
             claim_life: Duration::from_secs(claim_seconds.unwrap_or(30)),
+            replicas: replicas.unwrap_or(1),
         }))
     }
 }

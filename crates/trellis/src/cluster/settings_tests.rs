@@ -20,11 +20,13 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
     let variable =
         |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     let environment = ClusterSettings::of_environment(variable).unwrap();
-    let file = set(&[("state", STATE), ("bus", "amqp://m"), ("claim-seconds", "9"), ("connections", "5")]).unwrap();
+    let file =
+        set(&[("state", STATE), ("bus", "amqp://m"), ("claim-seconds", "9"), ("connections", "5"), ("replicas", "3")])
+            .unwrap();
     let flags = set(&[("bus", "nats://flag")]).unwrap();
     let cluster = Cluster::of(flags.or(environment).or(file)).unwrap().unwrap();
     assert_eq!((cluster.state.as_str(), cluster.bus.as_deref()), (STATE, Some("nats://flag")));
-    assert_eq!((cluster.connections, cluster.claim_life), (5, Duration::from_secs(7)));
+    assert_eq!((cluster.connections, cluster.claim_life, cluster.replicas), (5, Duration::from_secs(7), 3));
     assert_eq!(cluster.deployment, "trellis");
 }
 
@@ -41,6 +43,7 @@ fn what_is_wrong_is_told_without_the_address() {
     assert!(refused(&[("state", "s3cret")]).contains("without a scheme"));
     assert!(refused(&[("deployment", "My Place")]).contains("a-z"));
     assert!(refused(&[("claim-seconds", "2")]).contains("3 seconds"));
+    assert!(refused(&[("replicas", "0")]).contains("1 to 5"));
     assert!(refused(&[("stat", "x")]).contains("there are state, bus"));
     assert!(!format!("{:?}", set(&[("state", STATE)]).unwrap()).contains("s3cret"));
 }

@@ -68,7 +68,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Resume { run, limit } => resume::run(global, run.as_deref(), limit).await,
         Command::Runs(runs) => runs::run(&Desk::look(global, "runs")?, global, runs).await,
         Command::Run(command) => one_run(global, command).await,
-        Command::Status { watch, .. } => status::run(&Desk::look(global, "status")?, global, *watch).await,
+        Command::Status { watch, .. } => status::run(global, *watch).await,
         Command::Verify { run, anchor } => {
             verify::run(&Desk::look(global, "verify")?, global, run, anchor.as_deref()).await
         }

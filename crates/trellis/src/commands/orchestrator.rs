@@ -6,15 +6,16 @@ use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::orchestrator_flags::OrchestratorFlags;
 use crate::serving::{Interrupt, Serving};
+use crate::state::State;
 use crate::tool_settings;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use trellis_brokers::BrokerAddress;
-use trellis_brokers::trustgraph::{TrustGraph, TrustGraphError, TrustGraphOptions};
+use trellis_brokers::trustgraph::{FolderNotes, TrustGraph, TrustGraphError, TrustGraphOptions};
 use trellis_domain::limits::SomeLimits;
 use trellis_orchestrator::RunService;
-use trellis_orchestrator::ports::Config;
+use trellis_orchestrator::ports::{Config, Notes, Role};
 
 /// How long a broker that cannot be reached yet is left alone.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -36,28 +37,23 @@ pub(crate) async fn run(global: &Global, flags: &OrchestratorFlags) -> Result<Ex
     }
     let operator = limits::of_operator(global, &[])?;
     let mut interrupt = Interrupt::new()?;
-    let app = App::open_for_deployment(global)?;
+    let app = App::open_for_deployment(global).await?;
     let Some(trustgraph) = connect(flags, &app, &mut interrupt).await? else { return Ok(Exit::Ok) };
     let trustgraph = Arc::new(trustgraph);
     let outside = tool_settings::outside(global)?;
     let orchestrator =
         app.orchestrator_with(operator, trustgraph.prompter(), outside, |others| trustgraph.tools(others));
     let runs = RunService::new(&orchestrator);
-    let store = app.store.only_folder()?;
-    let graph = Arc::clone(&store.graph);
     let (stop, stopped) = watch::channel(false);
-    let indexing = tokio::spawn({
-        let stopped = stopped.clone();
-        async move { graph.keep_up(stopped).await }
-    });
-    let mut workers = Serving::start(&orchestrator);
+    let indexing = tokio::spawn(app.store.index(stopped.clone()));
+    let mut workers = Serving::start_as(&orchestrator, app.worker_options(&[Role::Agent, Role::Aggregator]));
     let open = runs.count_open().await?;
     tracing::info!(id = flags.id, data = %app.store, open_runs = open, "serving a TrustGraph deployment");
     let config: Arc<dyn Config> = Arc::clone(&app.store.config);
-    let notes = store.path().join(NOTES);
+    let notes = notes(&app.store)?;
     let mut served = tokio::spawn({
         let (trustgraph, runs) = (Arc::clone(&trustgraph), runs.clone());
-        async move { trustgraph.serve(runs, config, &notes, stopped).await }
+        async move { trustgraph.serve(runs, config, notes, stopped).await }
     });
     let ended = tokio::select! {
         () = interrupt.received() => Ok(()),
@@ -76,6 +72,16 @@ pub(crate) async fn run(global: &Global, flags: &OrchestratorFlags) -> Result<Ex
     let open = runs.count_open().await?;
     tracing::info!(open_runs = open, "stopped");
     ended.map(|()| Exit::Ok)
+}
+
+/// Beside the journal: what was promised to whoever asked.
+fn notes(state: &State) -> Result<Arc<dyn Notes>, Failure> {
+    if let Some(notes) = state.notes() {
+        return Ok(notes);
+    }
+    let folder = state.only_folder()?.path().join(NOTES);
+    let unusable = |error| Failure::new(Exit::DataFolder, format!("{}: {error}", folder.display()));
+    Ok(Arc::new(FolderNotes::open(&folder).map_err(unusable)?))
 }
 
 /// Connects as soon as the broker is there. None if somebody wants to stop first.

@@ -3,12 +3,14 @@
 use super::whole;
 
 /// As they are called in the settings file. In the environment it is `TRELLIS_STATE` and so on.
-const NAMES: [&str; 5] = ["state", "bus", "deployment", "connections", "claim-seconds"];
+const NAMES: [&str; 6] = ["state", "bus", "deployment", "connections", "claim-seconds", "replicas"];
 
 /// Deployments have names that schemas, queues and subjects can have.
 const LONGEST_NAME: usize = 30;
 /// Below it, a process that is only slow would lose its turns.
 const SHORTEST_CLAIM: u64 = 3;
+/// What JetStream allows.
+const MOST_REPLICAS: usize = 5;
 
 /// What the settings file may say in its table `[cluster]`, and the environment as `TRELLIS_` and the name.
 #[derive(Default, Clone, PartialEq, Eq)]
@@ -18,6 +20,7 @@ pub(crate) struct ClusterSettings {
     pub(crate) deployment: Option<String>,
     pub(crate) connections: Option<usize>,
     pub(crate) claim_seconds: Option<u64>,
+    pub(crate) replicas: Option<usize>,
 }
 
 /// Addresses have passwords.
@@ -41,6 +44,13 @@ impl ClusterSettings {
                 }
                 self.claim_seconds = Some(seconds);
             }
+            "replicas" => {
+                let replicas = whole(value)?;
+                if !(1..=MOST_REPLICAS).contains(&replicas) {
+                    return Err(format!("a broker keeps wake-ups on 1 to {MOST_REPLICAS} of its servers"));
+                }
+                self.replicas = Some(replicas);
+            }
             other => return Err(format!("there is no setting `{other}`; there are {}", NAMES.join(", "))),
         }
         Ok(())
@@ -54,6 +64,7 @@ impl ClusterSettings {
             deployment: self.deployment.or(others.deployment),
             connections: self.connections.or(others.connections),
             claim_seconds: self.claim_seconds.or(others.claim_seconds),
+            replicas: self.replicas.or(others.replicas),
         }
     }
 

@@ -88,7 +88,7 @@ pub(crate) fn somewhere(home: &Path, arguments: &[&str]) -> Command {
     for name in ["TRUSTGRAPH_URL", "TRUSTGRAPH_TOKEN", "TRUSTGRAPH_WORKSPACE", "TRELLIS_TOKEN", "TRELLIS_TOKENS"] {
         command.env_remove(name);
     }
-    for name in ["STATE", "BUS", "DEPLOYMENT", "CONNECTIONS", "CLAIM_SECONDS"] {
+    for name in ["STATE", "BUS", "DEPLOYMENT", "CONNECTIONS", "CLAIM_SECONDS", "REPLICAS"] {
         command.env_remove(format!("TRELLIS_{name}"));
     }
     // Nobody's own key is used here.

@@ -4,23 +4,30 @@
 #[path = "../../../brokers/tests/trustgraph/neighbours.rs"]
 mod neighbours;
 
+use crate::cluster::Cluster;
 use crate::{ok, trellis};
 use neighbours::{Held, Neighbours, configure, ends, text};
 use serde_json::json;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
-use trellis_servers::RabbitMq;
+use trellis_servers::{RabbitMq, RabbitMqOptions};
 
 const PATIENCE: Duration = Duration::from_mins(1);
+
+const ORCHESTRATOR: [&str; 5] = ["orchestrator", "--pubsub-backend", "rabbitmq", "--log-level", "WARNING"];
 
 /// A process that ends with the test.
 struct Orchestrator(Child);
 
 impl Orchestrator {
     fn start(server: &RabbitMq, data: &Path) -> Self {
-        let child = trellis(data, &["orchestrator", "--pubsub-backend", "rabbitmq", "--log-level", "WARNING"])
+        Self::of(server, trellis(data, &ORCHESTRATOR))
+    }
+
+    fn of(server: &RabbitMq, mut command: Command) -> Self {
+        let child = command
             .env("RABBITMQ_HOST", "127.0.0.1")
             .env("RABBITMQ_PORT", server.port().to_string())
             .env("RABBITMQ_USERNAME", "trellis")
@@ -78,4 +85,29 @@ async fn a_dialog_goes_on_after_a_crash_as_if_there_had_been_none() {
     assert_eq!((ends(&again), ends(&neighbours.responses(&id))), (1, 1));
     drop(ours);
     ok(data.path(), &["verify", "last"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_process_has_left_is_told_by_another_one_on_the_same_database() {
+    // Its queues have the names that those of every deployment have.
+    let (server, cluster) = (RabbitMq::start(RabbitMqOptions::default()), Cluster::new(None));
+    let neighbours = Neighbours::start(&server).await;
+    configure(&neighbours).await;
+    let start = || Orchestrator::of(&server, cluster.command(&ORCHESTRATOR));
+    let mut first = start();
+    neighbours.hold(Some(Held { steps: 1, pieces: 3 }));
+    let id = neighbours.begin(&json!({"question": "rain?", "streaming": true})).await;
+    neighbours.until_told(&id, |response| response["message_type"] == "answer").await;
+    let _second = start();
+    first.kill();
+    neighbours.hold(None);
+
+    let responses = neighbours.end_of(&id).await;
+    assert_eq!(
+        (text(&responses, "answer").as_str(), text(&responses, "observation").as_str(), ends(&responses)),
+        ("It says: Rain.", "Rain.", 1)
+    );
+    assert_eq!(neighbours.heard("mcp-tool").len(), 1);
+    assert_eq!(text(&neighbours.ask(&json!({"question": "rain again?"})).await, "answer"), "It says: Rain.");
+    cluster.ok(&["verify", "last"]);
 }
