@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::cast_precision_loss, reason = "figures for people")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 
+mod cluster;
 mod documents;
 mod gateway;
 mod load;
@@ -23,7 +24,7 @@ use std::process::Command;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const ALL: [&str; 15] = [
+const ALL: [&str; 17] = [
     "engine",
     "sessions",
     "waiting",
@@ -39,6 +40,8 @@ const ALL: [&str; 15] = [
     "mcp",
     "load",
     "documents",
+    "postgres",
+    "workers",
 ];
 
 fn main() -> Result<()> {
@@ -68,6 +71,8 @@ fn main() -> Result<()> {
         Some(load::QUERY_WORKER) => Ok(trellis_store::view::work()?),
         Some("mcp") => setup::runtime()?.block_on(mcp::run()),
         Some("documents") => setup::runtime()?.block_on(documents::run()),
+        Some("postgres") => setup::runtime()?.block_on(cluster::postgres()),
+        Some("workers") => setup::runtime()?.block_on(cluster::second_process()),
         Some("client") => setup::runtime()?.block_on(gateway::be_client(std::env::args().skip(2).collect())),
         Some(other) => bail!("there is no measurement `{other}`; choose from {}", ALL.join(", ")),
     }

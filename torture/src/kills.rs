@@ -23,9 +23,9 @@ pub struct Tally {
 }
 
 /// A call that a server said it makes.
-struct Call {
-    name: String,
-    time: String,
+pub(crate) struct Call {
+    pub(crate) name: String,
+    pub(crate) time: String,
 }
 
 /// Kills servers of one folder that many times, then lets the last one finish everything.
@@ -102,7 +102,7 @@ fn ask_until(server: &Server, over: &AtomicBool, next: &AtomicUsize, accepted: &
     }
 }
 
-fn answered(server: &Server, run: &str) -> Result<()> {
+pub(crate) fn answered(server: &Server, run: &str) -> Result<()> {
     let (status, shown) = server.reply("GET", &format!("/api/v1/runs/{run}"), "", "")?;
     ensure!(status == 200, "run {run} was accepted, and now: {status} {shown}");
     ensure!(shown["state"] == "answered", "run {run} is {} {}", shown["state"], shown["error"]);
@@ -110,7 +110,7 @@ fn answered(server: &Server, run: &str) -> Result<()> {
 }
 
 /// When the outcome of each call of a run was recorded. A run has one end.
-fn recorded_at(server: &Server, run: &str) -> Result<Vec<(String, String)>> {
+pub(crate) fn recorded_at(server: &Server, run: &str) -> Result<Vec<(String, String)>> {
     let (_, evidence) = server.reply("GET", &format!("/api/v1/runs/{run}/evidence"), "", "")?;
     let entries = evidence["entries"].as_array().with_context(|| format!("evidence of run {run}: {evidence}"))?;
     let header = |entry: &Value| serde_json::from_str::<Value>(entry["proven"].as_str()?.lines().next()?).ok();
@@ -126,7 +126,7 @@ fn recorded_at(server: &Server, run: &str) -> Result<Vec<(String, String)>> {
 }
 
 /// A line such as `asking the model` with session, step and time.
-fn call_in(line: &str) -> Option<Call> {
+pub(crate) fn call_in(line: &str) -> Option<Call> {
     let line: Value = serde_json::from_str(line).ok()?;
     let fields = line.get("fields")?;
     matches!(fields["message"].as_str()?, "asking the model" | "calling a tool").then_some(())?;

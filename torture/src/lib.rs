@@ -7,6 +7,7 @@
 
 pub mod attacks;
 mod chance;
+pub mod cluster;
 pub mod damage;
 pub mod disk;
 pub mod folder;

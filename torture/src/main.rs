@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "real processes live in real time")]
 
 mod report;
+mod soak;
 
 use anyhow::{Context, Result, bail, ensure};
 use parking_lot::Mutex;
@@ -39,16 +40,22 @@ fn main() -> Result<()> {
         }
         return Ok(());
     }
+    if let [verb, options @ ..] = &arguments[..]
+        && verb == "soak"
+    {
+        return soak::run(options);
+    }
     let options = read(&arguments)?;
     let here = std::env::current_exe()?;
     let programs = Programs::beside(here.parent().context("a program lies in a folder")?)?;
     let report = torment(&programs, &options)?;
     println!("\n{report}");
     if let Some(path) = &options.report {
-        // The simulation has a section of its own behind this.
+        // Others have sections of their own behind this.
         let known = std::fs::read_to_string(path).unwrap_or_default();
-        let simulation = known.find("\n## Simulation").map_or("", |place| &known[place..]);
-        std::fs::write(path, format!("{report}{simulation}"))?;
+        let others = ["\n## Clusters", "\n## Simulation"].iter().filter_map(|head| known.find(head)).min();
+        let others = others.map_or("", |place| &known[place..]);
+        std::fs::write(path, format!("{report}{others}"))?;
     }
     ensure!(report.wrong.is_empty(), "{} trials went wrong", report.wrong.len());
     Ok(())

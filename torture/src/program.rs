@@ -60,8 +60,15 @@ impl Programs {
 
     /// A command on this folder, with nobody's own keys and settings.
     pub fn command(&self, data: &Path, arguments: &[&str]) -> Command {
+        let mut command = self.anywhere(arguments);
+        command.arg("--data").arg(data);
+        command
+    }
+
+    /// A command that knows its place from elsewhere.
+    pub fn anywhere(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.trellis);
-        command.args(arguments).arg("--data").arg(data);
+        command.args(arguments);
         command.env_clear().env("TRELLIS_MODEL", "rehearsal").env("TRELLIS_REHEARSAL_DELAY_MS", "0");
         command.env("TRELLIS_SETTINGS", "/dev/null").env("NO_COLOR", "1").env("RUST_BACKTRACE", "0");
         command
@@ -237,10 +244,13 @@ impl Drop for Server {
     }
 }
 
-/// The address in the line that says that it serves.
+/// The address in the line that says that it serves. Workers have none.
 fn address_in(line: &str) -> Option<String> {
     let line: Value = serde_json::from_str(line).ok()?;
     let fields = line.get("fields")?;
+    if fields["message"] == "working" {
+        return Some(String::new());
+    }
     (fields["message"] == "serving").then_some(())?;
     Some(fields["url"].as_str()?.trim_start_matches("http://").trim_end_matches('/').to_owned())
 }

@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::path::Path;
+use std::time::Duration;
 use tempfile::TempDir;
+use torture::cluster::{Bus, Plan};
 use torture::damage::Outcome;
 use torture::disk::FailingDisk;
 use torture::folder::Specimen;
 use torture::loaded::{FOLDERS, HARMS, Loaded};
-use torture::{Programs, attacks, damage, disk, kills, loading};
+use torture::{Programs, attacks, cluster, damage, disk, kills, loading};
 
 fn programs() -> Programs {
     Programs::beside(Path::new(env!("CARGO_BIN_EXE_torture")).parent().unwrap()).unwrap()
@@ -105,4 +107,11 @@ fn survives_half_of_the_attacks(half: usize) {
     for (what, attack) in attacks::ATTACKS.into_iter().skip(half).step_by(2) {
         attacks::survives(&mut server, what, attack).unwrap();
     }
+}
+
+#[test]
+fn a_cluster_outlives_its_processes_and_servers() {
+    let plan = Plan { bus: Bus::RabbitMq, workers: 2, time: Duration::from_secs(12), seed: 3 };
+    let tally = cluster::trial(&programs(), plan).unwrap();
+    assert!(tally.kills > 2 && tally.restarts == 2, "{tally:?}");
 }

@@ -24,6 +24,7 @@ fn main() -> Result<()> {
             acceptance()
         }
         Some("bench") => {
+            servers::install()?;
             run("cargo", &["build", "--release", "--package", "trellis", "--package", "bench"])?;
             run("cargo", &["run", "--release", "--quiet", "--package", "bench"])
         }
@@ -37,11 +38,13 @@ fn main() -> Result<()> {
             page::check()
         }
         Some("simulate") => simulate(&std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("soak") => soak(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("torture") => torture(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => bail!(
             "choose a chore: `cargo xtask test` checks everything, `cargo xtask acceptance` only what stock clients see, \
              `cargo xtask ui` the web page, \
              `cargo xtask bench` measures, `cargo xtask torture --minutes 30` does harm and looks what comes of it, \
+             `cargo xtask soak --seconds 60` kills processes of clusters and restarts their servers, \
              `cargo xtask simulate --seeds 1000` plays as many worlds in which everything goes wrong, \
              `cargo xtask evaluate` asks real models, `cargo xtask corpus` fetches calls that others have written, \
              `cargo xtask dist` makes an archive and a Debian package, \
@@ -107,6 +110,16 @@ fn simulate(options: &[String]) -> Result<()> {
     run("cargo", &["build", "--release", "--package", "trellis-simulation"])?;
     let options: Vec<_> = options.iter().map(String::as_str).collect();
     run("target/release/simulate", &options)
+}
+
+/// Clusters of the release binary are harmed. The report is a section of the documentation.
+fn soak(options: &[String]) -> Result<()> {
+    servers::install()?;
+    run("cargo", &["build", "--release", "--package", "trellis", "--package", "torture"])?;
+    let report = ["--report".to_owned(), root()?.join("docs/reliability.md").display().to_string()];
+    let own = if options.contains(&report[0]) { &[][..] } else { &report[..] };
+    let options: Vec<_> = ["soak"].into_iter().chain(options.iter().chain(own).map(String::as_str)).collect();
+    run("target/release/torture", &options)
 }
 
 /// The release binary is killed, starved, flooded, and its files are damaged. The report is part of the documentation.
