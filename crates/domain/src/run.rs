@@ -33,6 +33,8 @@ words!(
     /// Why a session ended.
     Termination {
         FinalAnswer,
+        /// An answer without anything from tools: all calls failed.
+        AnswerPartial,
         PlanComplete,
         PlanPartial,
         SubagentsComplete,
@@ -50,7 +52,7 @@ impl Termination {
     pub const fn run_state(self) -> RunState {
         match self {
             Self::FinalAnswer | Self::PlanComplete | Self::SubagentsComplete => RunState::Answered,
-            Self::PlanPartial | Self::SubagentsPartial => RunState::AnsweredPartial,
+            Self::AnswerPartial | Self::PlanPartial | Self::SubagentsPartial => RunState::AnsweredPartial,
             Self::MaxIterations | Self::Limit | Self::Timeout => RunState::Limit,
             Self::Cancelled => RunState::Cancelled,
             Self::Error => RunState::Failed,
@@ -74,9 +76,13 @@ impl Termination {
     pub const fn is_synthesis(self) -> bool {
         match self {
             Self::PlanComplete | Self::PlanPartial | Self::SubagentsComplete | Self::SubagentsPartial => true,
-            Self::FinalAnswer | Self::MaxIterations | Self::Limit | Self::Timeout | Self::Cancelled | Self::Error => {
-                false
-            }
+            Self::FinalAnswer
+            | Self::AnswerPartial
+            | Self::MaxIterations
+            | Self::Limit
+            | Self::Timeout
+            | Self::Cancelled
+            | Self::Error => false,
         }
     }
 }

@@ -148,6 +148,31 @@ fn an_answer_ends_the_session() {
 }
 
 #[test]
+fn an_answer_after_nothing_but_failed_calls_is_a_partial_one() {
+    let failed = |mut fixture: Fixture| {
+        fixture.reply(1, SEARCH);
+        fixture.observe(1, Err("no network"), None);
+        fixture
+    };
+    let answered = |mut fixture: Fixture, n: u32| {
+        fixture.reply(n, "Final Answer: perhaps");
+        fixture.ending(n)
+    };
+    let partial = Ending::answered(Termination::AnswerPartial, "perhaps");
+    let whole = Ending::answered(Termination::FinalAnswer, "perhaps");
+    assert_eq!(answered(failed(Fixture::new()), 2), partial);
+    let mut helped = failed(Fixture::new());
+    helped.reply(2, SEARCH);
+    helped.observe(2, Ok("found"), None);
+    assert_eq!(answered(helped, 3), whole, "one result is something to answer from");
+    let mut mistaken = Fixture::new();
+    mistaken.reply(1, "Thought: hm\nAction: read\nArgs: {}");
+    mistaken.0.report(&mistaken.decide(1));
+    assert_eq!(answered(mistaken, 2), whole, "what was not called has not failed");
+    assert_eq!(answered(failed(Fixture::of_revision(6)), 2), whole, "older sessions end as they did");
+}
+
+#[test]
 fn an_unknown_tool_is_told_to_the_model_with_the_tools_there_are() {
     let mut fixture = Fixture::new();
     fixture.reply(1, "Thought: hm\nAction: read\nArgs: {}");

@@ -531,6 +531,20 @@ impl Session {
         self.revision() >= 5
     }
 
+    /// Under earlier rules an answer that rests on nothing that was looked up ended a session like any other.
+    pub(crate) fn tells_empty_hands(&self) -> bool {
+        self.revision() >= 7
+    }
+
+    /// Whether tools were called and every call failed. What a person gave as the result of a call counts as one; what only
+    /// the model was told of its own mistakes is no call.
+    pub(crate) fn has_only_failed_calls(&self) -> bool {
+        let observed = || self.in_order().filter_map(|record| record.body.as_observed());
+        self.tells_empty_hands()
+            && observed().any(|observed| observed.idempotency_key.is_some())
+            && observed().all(|observed| observed.error.is_some())
+    }
+
     /// Adds what a subagent and everything below it cost.
     pub fn add_subagent(&self, total: &mut Usage, cost: &Usage) {
         total.add(cost);

@@ -338,6 +338,25 @@ fn the_answer_rests_on_the_frozen_join_and_cites_it() {
 }
 
 #[test]
+fn an_answer_made_of_nothing_but_partial_findings_is_a_partial_one() {
+    let once = SomeLimits { max_rounds: Some(1), ..SomeLimits::default() };
+    let reason = |found: &[Termination]| {
+        let found = found.iter().zip(0..).map(|(reason, index)| member(index, *reason, "a")).collect();
+        let mut fixture = joined(once.clone(), found);
+        end(after(&mut fixture, Name::synthesis(), "So [finding 0].")).reason
+    };
+    let (partial, whole) = (Termination::AnswerPartial, Termination::FinalAnswer);
+    assert_eq!(reason(&[partial, Termination::PlanPartial]), Termination::SubagentsPartial);
+    assert_eq!(reason(&[partial, whole]), Termination::SubagentsComplete);
+    let mut older = Fixture::routed(configured(), Accepted { revision: 6, limits: once.clone(), ..supervising() });
+    let fanned_out = fan_out(after(&mut older, Name::decompose(), r#"["a"]"#));
+    older.record(Name::fan_out(1), Body::FannedOut(fanned_out));
+    join(&mut older, 1, vec![member(0, partial, "a")]);
+    let ending = end(after(&mut older, Name::synthesis(), "So [finding 0]."));
+    assert_eq!(ending.reason, Termination::SubagentsComplete, "older teams end as they did");
+}
+
+#[test]
 fn findings_without_a_synthesis_are_still_told() {
     let found = vec![member(0, Termination::FinalAnswer, "sound")];
     let mut fixture = joined(SomeLimits { max_rounds: Some(1), ..SomeLimits::default() }, found);

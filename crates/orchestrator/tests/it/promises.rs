@@ -12,7 +12,7 @@ use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentResponse, AgentStep, message_type};
 use trellis_domain::rdf::Quad;
 use trellis_domain::record::Name;
-use trellis_domain::run::Termination;
+use trellis_domain::run::{RunState, Termination};
 use trellis_domain::{Caller, RunId, Timestamp, Workspace};
 use trellis_orchestrator::contract::runs::{Bench, StorePorts};
 use trellis_orchestrator::contract::teams::{Played, agent, hurried, question, silent};
@@ -164,6 +164,42 @@ async fn a_subagent_that_fails_in_any_way_never_ends_the_callers_dialog() {
         ];
         assert_eq!(reasons, expected);
         assert_eq!(played.end().missing, [1, 2, 3, 5, 6]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_rests_on_no_result_of_any_tool_is_a_partial_one() {
+    let failing = json!({"tools": 2, "answer": "perhaps"});
+    let known = json!({"answer": "known"});
+    let ends = [
+        (failing.clone(), "react", Termination::AnswerPartial),
+        (failing.clone(), "reflexion", Termination::AnswerPartial),
+        (known.clone(), "react", Termination::FinalAnswer),
+        (json!({"plan": [{"say": "zero", "tool": true}]}), "plan-then-execute", Termination::PlanPartial),
+        (json!({"team": [[failing, failing]]}), "supervisor", Termination::SubagentsPartial),
+        (json!({"team": [[failing, known]]}), "supervisor", Termination::SubagentsComplete),
+        (json!({"to": "agent:react", "ask": failing}), "dispatch", Termination::SubagentsPartial),
+    ];
+    for (scene, pattern, reason) in ends {
+        for streaming in [true, false] {
+            let broken = ScriptedTools::new(|_| Err("no network".to_owned()));
+            let bench = Bench::with_tools(memory(), ScriptedPrompter::new(play::reply), broken).await;
+            let request = AgentRequest { streaming, ..question(&scene, pattern) };
+            let (run, messages) = asked(&bench, request, SomeLimits::default()).await;
+            let last = messages.last().unwrap();
+            assert_eq!(
+                (last.message_type.as_str(), last.end_of_dialog, &last.error),
+                ("answer", true, &None),
+                "{scene}"
+            );
+            let played = Played::of(&bench, run).await;
+            played.keeps_the_promises();
+            assert_eq!(played.replayed(), [] as [String; 0], "{scene}");
+            assert_eq!(played.end().reason, reason, "{scene}, streaming: {streaming}");
+            let listed = bench.summary(&played.run).await.state;
+            let is_whole = matches!(reason, Termination::FinalAnswer | Termination::SubagentsComplete);
+            assert_eq!(listed, if is_whole { RunState::Answered } else { RunState::AnsweredPartial }, "{scene}");
+        }
     }
 }
 

@@ -14,7 +14,7 @@ mod tests;
 
 use crate::contract::{Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
-use crate::fan_out::{missing, most_rounds, without_synthesis};
+use crate::fan_out::{has_only_partial_findings, missing, most_rounds, without_synthesis};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::spending::{most_subagents, most_to_ask_for, no_subagents};
@@ -150,7 +150,7 @@ fn judge(session: &Session) -> Order {
         Ok(replied) => replied,
     };
     let missing = missing(session);
-    let is_complete = missing.is_empty() && session.left_out().is_empty();
+    let is_complete = missing.is_empty() && session.left_out().is_empty() && !has_only_partial_findings(session);
     let reason = if is_complete { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
     match &replied.reading {
         Reading::Answered { text, .. } => Order::End(Ending { missing, ..Ending::answered(reason, text.text()) }),

@@ -10,7 +10,7 @@ mod tests;
 
 use crate::contract::{CallPlace, Effect, Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
-use crate::fan_out::{self, GoalDraft, members, missing};
+use crate::fan_out::{self, GoalDraft, has_only_partial_findings, members, missing};
 use crate::react::{self, IterationNames};
 use crate::reader::{ReadReply, Reader};
 use crate::session::Session;
@@ -162,7 +162,8 @@ fn as_it_came(session: &Session) -> Ending {
         return Ending::failed(Termination::Error, "the agent left no trace");
     };
     let missing = missing(session);
-    let reason = if missing.is_empty() { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
+    let is_complete = missing.is_empty() && !has_only_partial_findings(session);
+    let reason = if is_complete { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
     if let Some(answer) = &member.answer {
         return Ending { missing, error: member.error.clone(), ..Ending::answered(reason, answer.text()) };
     }

@@ -20,7 +20,7 @@ use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
 use trellis_domain::document::Document;
 use trellis_domain::fan_out::{FannedOut, Goal, Member, Parent, Resume};
 use trellis_domain::record::{Accepted, Replied, Routed};
-use trellis_domain::run::Termination;
+use trellis_domain::run::{RunState, Termination};
 use trellis_domain::{GroupName, Hash, PatternName, SessionId, TaskTypeName, Timestamp};
 
 /// One goal for a subagent as the model wrote it, put right.
@@ -231,6 +231,12 @@ pub(crate) fn members(session: &Session) -> impl Iterator<Item = &Member> {
 /// the model's claim, and the gap stays a fact.
 pub(crate) fn missing(session: &Session) -> Vec<u32> {
     members(session).filter(|member| member.is_missing()).map(|member| member.index).collect()
+}
+
+/// Whether everything that subagents brought is itself a partial answer: what is made of it is no better.
+pub(crate) fn has_only_partial_findings(session: &Session) -> bool {
+    let mut found = members(session).filter(|member| !member.is_missing());
+    session.tells_empty_hands() && found.all(|member| member.reason.run_state() == RunState::AnsweredPartial)
 }
 
 /// Findings without a synthesis are still worth more than nothing.

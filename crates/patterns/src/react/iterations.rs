@@ -51,7 +51,9 @@ pub(crate) fn decide(pattern: &dyn Iteration, session: &Session, turn: &Turn) ->
     };
     let effects = match &replied.reading {
         Reading::Answered { text, .. } => {
-            return vec![Order::End(Ending::answered(Termination::FinalAnswer, text.text()))];
+            let empty_handed = session.has_only_failed_calls();
+            let reason = if empty_handed { Termination::AnswerPartial } else { Termination::FinalAnswer };
+            return vec![Order::End(Ending::answered(reason, text.text()))];
         }
         Reading::Failed { reason } if replied.was_declined() => {
             return vec![Order::End(out_of_budget(session, n, reason))];

@@ -15,7 +15,7 @@ pub use value::Goals;
 
 use crate::contract::{Ending, Order, Pattern, Turn, settled};
 use crate::describe::{Describer, Notice};
-use crate::fan_out::{self, GoalDraft, missing, most_rounds, without_synthesis};
+use crate::fan_out::{self, GoalDraft, has_only_partial_findings, missing, most_rounds, without_synthesis};
 use crate::reader::{ReadReply, Reader, ReplyForm};
 use crate::session::Session;
 use crate::spending::{most_to_ask_for, no_subagents};
@@ -144,7 +144,7 @@ fn synthesise(session: &Session) -> Order {
         Ok(replied) => replied,
     };
     let missing = missing(session);
-    let is_complete = missing.is_empty() && session.left_out().is_empty();
+    let is_complete = missing.is_empty() && session.left_out().is_empty() && !has_only_partial_findings(session);
     let reason = if is_complete { Termination::SubagentsComplete } else { Termination::SubagentsPartial };
     match &replied.reading {
         Reading::Answered { text, .. } => Order::End(Ending { missing, ..Ending::answered(reason, text.text()) }),

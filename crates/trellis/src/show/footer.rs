@@ -24,6 +24,9 @@ pub(crate) fn footer(summary: &RunSummary, ended: &Ended, now: Timestamp, marks:
         let plural = if missing.len() == 1 { "" } else { "s" };
         lines.push(format!("{} {what}{plural} {}", "answered without".yellow(), missing.join(", ")));
     }
+    if ended.reason == Termination::AnswerPartial {
+        lines.push("answered without a result of any tool: all calls failed".yellow().to_string());
+    }
     lines
 }
 
