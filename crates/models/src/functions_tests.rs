@@ -26,6 +26,31 @@ fn an_open_argument_cannot_be_enforced_and_does_not_hinder_the_others() {
     }
 }
 
+#[test]
+fn what_a_schema_refers_to_is_sent_in_its_place() {
+    let with_schema = |schema: serde_json::Value| {
+        let place = ArgumentItem { schema: Some(schema), ..ArgumentItem::new("place", "object", "the place") };
+        Functions::of(&[Arc::new(ToolItem::function("find", "finds", vec![place]))])
+    };
+    let city = json!({ "type": "object", "required": ["name"], "properties": { "name": { "$ref": "#/$defs/name" } } });
+    let definitions = json!({ "city": city, "name": { "type": "string" } });
+    let nested = with_schema(json!({ "$ref": "#/$defs/city", "$defs": definitions }));
+    let (sent, is_strict) = sent_schema(nested.meant("find").unwrap(), true);
+    assert!(is_strict && can_be_enforced(&nested) && !sent.to_string().contains("$ref"), "{sent}");
+    assert_eq!(sent["properties"]["place"]["properties"]["name"], json!({ "type": "string" }));
+    assert!(were_kept(&nested, &[call("find", r#"{"thought": "x", "place": {"name": "Oslo"}}"#)]));
+    assert!(!were_kept(&nested, &[call("find", r#"{"thought": "x", "place": {"name": 3}}"#)]));
+
+    let tree = json!({ "type": "object", "properties": { "left": { "$ref": "#/$defs/tree" } } });
+    let recursive = with_schema(json!({ "$ref": "#/$defs/tree", "$defs": { "tree": tree } }));
+    let (sent, is_strict) = sent_schema(recursive.meant("find").unwrap(), true);
+    assert!(
+        !is_strict && !sent.to_string().contains("$ref"),
+        "a tree has no end that a provider could hold to: {sent}"
+    );
+    assert_eq!(sent["properties"]["place"]["properties"]["left"]["properties"]["left"], json!({}));
+}
+
 fn call(function: &str, arguments: &str) -> ReplyPart {
     ReplyPart::Call { id: None, function: function.to_owned(), arguments: arguments.into() }
 }

@@ -15,6 +15,7 @@ pub mod fan_out;
 mod fixture;
 pub mod guard;
 mod history;
+mod inlined;
 mod known;
 pub mod plan;
 mod projector;

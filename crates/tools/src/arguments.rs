@@ -184,4 +184,20 @@ mod tests {
         let Ok(ConfigItem::Tool(tool)) = validate("tool", "x", &broken.to_string()) else { panic!("{broken}") };
         assert!(obstacle(&tool).unwrap().starts_with("the schema of the argument `a` cannot be used"));
     }
+
+    /// However much of it a model was shown.
+    #[test]
+    fn a_schema_that_refers_to_itself_is_kept_to_at_any_depth() {
+        let tree = json!({ "type": "object", "additionalProperties": false, "properties": { "left": { "$ref": "#/$defs/tree" } } });
+        let schema = json!({ "$ref": "#/$defs/tree", "$defs": { "tree": tree } });
+        let wanted = json!([{ "name": "tree", "type": "object", "schema": schema }]);
+        let item = json!({ "type": "http", "name": "grow", "url": "https://a.example/", "arguments": wanted });
+        let Ok(ConfigItem::Tool(tool)) = validate("tool", "grow", &item.to_string()) else { panic!("{item}") };
+        let nested = |innermost: Value| (0..6).fold(innermost, |inner, _| json!({ "left": inner }));
+        let fit = |tree: Value| fitted(&tool, json!({ "tree": tree }).as_object().unwrap());
+        assert_eq!(obstacle(&tool), None);
+        assert!(fit(nested(json!({}))).is_ok());
+        let problem = fit(nested(json!({ "right": 1 }))).unwrap_err();
+        assert!(problem.starts_with("`tree`: /left/left/left/left/left/left"), "{problem}");
+    }
 }

@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 const LONGEST: usize = 2_000;
 /// As many bytes as the configuration takes.
 const LONGEST_SCHEMA: usize = 16 * 1024;
+/// Where schemas keep what they refer to.
+const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// A member of the `arguments` of a tool.
 pub fn argument(name: &str, schema: &Value, is_required: bool) -> Value {
@@ -35,10 +37,46 @@ fn says_more_than_its_type(schema: &Value) -> bool {
     let Some(members) = schema.as_object() else { return false };
     let says = |name: &str| !["type", "description", "title", "default", "examples"].contains(&name);
     let is_bare_list = members.get("type").is_some_and(Value::is_array);
-    let text = schema.to_string();
-    // What it refers to lies outside of it, and what is this long fills prompts.
-    let is_whole = !text.contains("\"$ref\"") && text.len() <= LONGEST_SCHEMA;
+    // What it refers to may lie outside of it, and what is longer than this fills prompts.
+    let is_whole = refers_to_itself_only(schema, schema) && schema.to_string().len() <= LONGEST_SCHEMA;
     is_whole && (is_bare_list || members.keys().any(|name| says(name)))
+}
+
+/// Whether everything that a part of a schema refers to is among the schema's own definitions.
+fn refers_to_itself_only(schema: &Value, part: &Value) -> bool {
+    match part {
+        Value::Object(members) => {
+            let is_own = |reference: &str| {
+                DEFINITIONS.iter().any(|name| reference.starts_with(&format!("#/{name}/")))
+                    && schema.pointer(&reference[1..]).is_some()
+            };
+            members.get("$ref").and_then(Value::as_str).is_none_or(is_own)
+                && members.values().all(|part| refers_to_itself_only(schema, part))
+        }
+        Value::Array(items) => items.iter().all(|part| refers_to_itself_only(schema, part)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+/// The schema of a member with the definitions of the schema around it: on its own it has no other root to refer to.
+pub fn with_definitions(member: &Value, around: &Map<String, Value>) -> Value {
+    let mut whole = member.clone();
+    if let Value::Object(members) = &mut whole
+        && mentions_a_reference(member)
+    {
+        for (name, definitions) in around.iter().filter(|(name, _)| DEFINITIONS.contains(&name.as_str())) {
+            members.entry(name.clone()).or_insert_with(|| definitions.clone());
+        }
+    }
+    whole
+}
+
+fn mentions_a_reference(part: &Value) -> bool {
+    match part {
+        Value::Object(members) => members.contains_key("$ref") || members.values().any(mentions_a_reference),
+        Value::Array(items) => items.iter().any(mentions_a_reference),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 /// The type of an argument in one word. Of several, the first that is something.

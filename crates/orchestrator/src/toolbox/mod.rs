@@ -8,7 +8,7 @@ mod discovery;
 pub mod openapi;
 mod trial;
 
-pub use argument::{argument, short};
+pub use argument::{argument, short, with_definitions};
 pub use discovery::{DiscoverError, Discovery, NewTools, changes, discover, new_tools};
 pub use trial::{Trial, TrialError, TrialOutcome, try_tool};
 

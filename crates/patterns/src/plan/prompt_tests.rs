@@ -91,6 +91,16 @@ fn a_step_chooses_one_of_its_tools_or_none_and_the_choice_says_what_was_ruled_ou
 }
 
 #[test]
+fn what_the_schema_of_an_argument_refers_to_stands_in_its_place() {
+    let prompt = r##","type":"prompt","template":"find","arguments":[{"name":"place","schema":{"$ref":"#/$defs/p","$defs":{"p":{"type":"string"}}}}]"##;
+    let mut planning = Planning::of(&[("find", prompt)], question("why?"));
+    planning.plan(&[&[]]);
+    let schema = planning.prompt(&Name::step(0)).schema.unwrap();
+    let place = &schema["properties"]["arguments"]["anyOf"][0]["properties"]["place"];
+    assert_eq!(*place, json!({ "type": "string", "description": "" }), "{schema}");
+}
+
+#[test]
 fn without_tools_there_is_still_the_option_to_use_none() {
     let mut planning = Planning::of(&TOOLS, Accepted { group: Some(Vec::new()), ..question("why?") });
     planning.plan(&[&[]]);

@@ -2,6 +2,7 @@
 //!
 //! Every function takes a thought first and then the tool's arguments; one more takes the final answer.
 
+use crate::inlined::inlined;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -121,9 +122,9 @@ fn said(description: &str) -> Value {
 /// An argument's own schema, or its type in words as one; a type that nobody knows allows everything.
 pub(crate) fn argument_schema(argument: &ArgumentItem) -> Value {
     let ArgumentItem { kind, description, .. } = argument;
-    if let Some(Value::Object(schema)) = &argument.schema {
+    if let Some(Value::Object(schema)) = argument.schema.as_ref().map(inlined) {
         let described = std::iter::once(("description".to_owned(), json!(description)));
-        return Value::Object(schema.clone().into_iter().chain(described).collect());
+        return Value::Object(schema.into_iter().chain(described).collect());
     }
     match kind.trim().to_lowercase().as_str() {
         "string" | "str" | "text" | "" => said(description),

@@ -4,7 +4,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::Value;
 use trellis_domain::config::ToolEffect;
 use trellis_orchestrator::ports::Discovered;
-use trellis_orchestrator::toolbox::{argument, short};
+use trellis_orchestrator::toolbox::{argument, short, with_definitions};
 
 const MOST_ARGUMENTS: usize = 100;
 
@@ -15,13 +15,15 @@ pub(super) fn discovered(server: &str, tool: &Tool) -> Discovered {
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
     let properties = tool.input_schema.get("properties").and_then(Value::as_object);
     let arguments = properties.into_iter().flatten().take(MOST_ARGUMENTS);
-    let arguments = arguments.map(|(name, schema)| argument(name, schema, is_required(name)));
+    let argument = |(name, schema): (&String, &Value)| {
+        argument(name, &with_definitions(schema, &tool.input_schema), is_required(name))
+    };
     Discovered {
         server: server.to_owned(),
         name: tool.name.to_string(),
         description: short(described),
         effect: effect(tool),
-        arguments: arguments.collect(),
+        arguments: arguments.map(argument).collect(),
     }
 }
 
@@ -62,6 +64,26 @@ mod tests {
             ]
         );
         assert_eq!(found.item("weather_now")["mcp-tool"], "now");
+    }
+
+    #[test]
+    fn what_an_argument_refers_to_comes_along() {
+        let places = json!({ "place": { "type": "string", "minLength": 2 } });
+        let properties = json!({
+            "at": { "$ref": "#/$defs/place" },
+            "lost": { "$ref": "#/$defs/none" },
+            "root": { "type": "object", "properties": { "again": { "$ref": "#" } } },
+            "plain": { "type": "string" },
+        });
+        let schema = json!({ "type": "object", "properties": properties, "$defs": places });
+        let tool: Tool = serde_json::from_value(json!({ "name": "go", "inputSchema": schema })).unwrap();
+        let found = discovered("s", &tool);
+        let of =
+            |name: &str| found.arguments.iter().find(|argument| argument["name"] == name).unwrap()["schema"].clone();
+        assert_eq!(of("at"), json!({ "$ref": "#/$defs/place", "$defs": places }));
+        for name in ["lost", "root", "plain"] {
+            assert_eq!(of(name), Value::Null, "{name}: what is not there holds nothing");
+        }
     }
 
     #[test]
