@@ -53,7 +53,7 @@ pub use tables::{
     TablesError, TablesFuture, Test, ValueQuery, ValueVector, Vectorless,
 };
 pub use tool_runner::{CallInput, ToolCall, ToolError, ToolOutput, ToolQuestion, ToolRunner};
-pub use tool_servers::{Discovered, ToolServers};
+pub use tool_servers::{Discovered, LeftOutTool, ToolList, ToolServers};
 pub use world::{RealWorld, World};
 
 /// A boxed future, as ports return them.

@@ -27,17 +27,30 @@ impl Discovered {
     }
 }
 
+/// What a server lists.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolList {
+    pub tools: Vec<Discovered>,
+    /// Tools that cannot be used, and why. They keep nobody from the others.
+    pub left_out: Vec<LeftOutTool>,
+}
+
+/// A tool that a server has and nobody can use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOutTool {
+    pub server: String,
+    /// Its name, or its place in the list if it has none.
+    pub name: String,
+    pub reason: String,
+}
+
 /// The servers of the operator.
 pub trait ToolServers: Send + Sync + std::fmt::Debug {
     /// Those that a workspace may use, by name.
     fn names(&self, workspace: &Workspace) -> Vec<String>;
 
     /// The tools that one of them has for a workspace. The error says why they are not known.
-    fn discover<'a>(
-        &'a self,
-        workspace: &'a Workspace,
-        server: &'a str,
-    ) -> BoxFuture<'a, Result<Vec<Discovered>, String>>;
+    fn discover<'a>(&'a self, workspace: &'a Workspace, server: &'a str) -> BoxFuture<'a, Result<ToolList, String>>;
 
     /// Whether one of them has said that its list of tools is another one since it was asked for it. Known only of servers
     /// that are spoken to.

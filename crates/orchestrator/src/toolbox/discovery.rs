@@ -2,7 +2,7 @@
 //! record. A server that changes its list changes nothing by itself.
 
 use super::KIND;
-use crate::ports::{Discovered, ToolServers};
+use crate::ports::{Discovered, LeftOutTool, ToolList, ToolServers};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use trellis_domain::Workspace;
@@ -12,6 +12,8 @@ use trellis_domain::config::{Problem, StoredItem, validate};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Discovery {
     pub tools: Vec<Discovered>,
+    /// Tools that they have and nobody can use.
+    pub left_out: Vec<LeftOutTool>,
     /// The servers that said.
     pub asked: Vec<String>,
     /// Servers that did not say, and why.
@@ -51,20 +53,24 @@ pub async fn discover(
     let asked = wanted.into_iter().map(|server| async move { (server, servers.discover(workspace, server).await) });
     for (server, discovered) in futures_util::future::join_all(asked).await {
         match discovered {
-            Ok(tools) => {
+            Ok(ToolList { tools, left_out }) => {
                 discovery.asked.push(server.clone());
                 discovery.tools.extend(tools);
+                discovery.left_out.extend(left_out);
             }
             Err(why) => discovery.failed.push((server.clone(), why)),
         }
     }
-    let is_there = |only: &String| discovery.tools.iter().any(|tool| tool.name == *only);
+    let is_there = |only: &String| {
+        discovery.tools.iter().any(|tool| tool.name == *only) || discovery.left_out.iter().any(|it| it.name == *only)
+    };
     if let Some(missing) = only.iter().find(|only| !is_there(only))
         && discovery.failed.is_empty()
     {
         return Err(DiscoverError::UnknownTool(missing.chars().take(100).collect()));
     }
     discovery.tools.retain(|tool| only.is_empty() || only.contains(&tool.name));
+    discovery.left_out.retain(|tool| only.is_empty() || only.contains(&tool.name));
     Ok(discovery)
 }
 

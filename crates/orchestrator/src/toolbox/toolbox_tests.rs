@@ -1,6 +1,6 @@
 use super::*;
 use crate::memory::scripted::ScriptedTools;
-use crate::ports::{BoxFuture, Discovered, RealWorld, ToolServers};
+use crate::ports::{BoxFuture, Discovered, LeftOutTool, RealWorld, ToolList, ToolServers};
 use serde_json::json;
 use std::sync::Arc;
 use trellis_domain::config::ToolEffect;
@@ -54,7 +54,7 @@ impl ToolServers for TwoServers {
         vec!["files".to_owned(), "gone".to_owned()]
     }
 
-    fn discover<'a>(&'a self, _: &'a Workspace, server: &'a str) -> BoxFuture<'a, Result<Vec<Discovered>, String>> {
+    fn discover<'a>(&'a self, _: &'a Workspace, server: &'a str) -> BoxFuture<'a, Result<ToolList, String>> {
         let tool = |name: &str| Discovered {
             server: server.to_owned(),
             name: name.to_owned(),
@@ -65,7 +65,9 @@ impl ToolServers for TwoServers {
         let found = if server == "gone" {
             Err("it does not answer".to_owned())
         } else {
-            Ok(["read", "write", "read"].map(tool).to_vec())
+            let (name, reason) = ("torn".to_owned(), "it has no schema".to_owned());
+            let left_out = vec![LeftOutTool { server: server.to_owned(), name, reason }];
+            Ok(ToolList { tools: ["read", "write", "read"].map(tool).to_vec(), left_out })
         };
         Box::pin(std::future::ready(found))
     }
@@ -91,7 +93,10 @@ async fn servers_are_asked_and_what_they_have_becomes_items() {
     let (server, name, problem) = &rest.refused[0];
     assert_eq!((server.as_str(), name.as_str()), ("files", "read"));
     assert!(problem.to_string().contains("entry 1 has no name"), "{problem}");
-    assert_eq!(ask(Some("files"), &["write"]).await.unwrap().tools.len(), 1);
+    let one = ask(Some("files"), &["write"]).await.unwrap();
+    assert_eq!((one.tools.len(), one.left_out.len(), all.left_out.len()), (1, 0, 1));
+    let torn = ask(Some("files"), &["torn"]).await.unwrap();
+    assert_eq!((torn.tools.len(), torn.left_out[0].reason.as_str()), (0, "it has no schema"));
     let unknown = ask(Some("other"), &[]).await.unwrap_err().to_string();
     assert_eq!(unknown, "there is no MCP server `other`; there are files, gone");
     assert_eq!(ask(Some("files"), &["erase"]).await, Err(DiscoverError::UnknownTool("erase".to_owned())));

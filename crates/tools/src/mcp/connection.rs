@@ -8,22 +8,24 @@ use super::web::{Address, Bounded, MOST_BYTES, Trouble};
 use crate::http::{Reach, cause, guarded_client};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ClientRequest, ElicitationCapability,
-    FormElicitationCapability, Implementation, PaginatedRequestParams, PingRequest, ProtocolVersion,
+    FormElicitationCapability, Implementation, ListToolsRequest, PaginatedRequestParams, PingRequest, ProtocolVersion,
+    ServerResult, Tool,
 };
 use rmcp::service::{ClientInitializeError, NotificationContext, RunningService, ServiceError};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
 };
 use rmcp::{ClientHandler, ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
+use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use trellis_orchestrator::ports::{LeftOutTool, ToolList};
 
 /// So much of a reason is told.
 const TOLD: usize = 1_000;
 const ENDED: &str = "it ended before it answered";
-const NOT_A_LIST: &str =
-    "it does not list its tools as the protocol says; a tool whose `inputSchema` is no object is enough";
+const NOT_A_LIST: &str = "it does not list its tools as the protocol says";
 const NO_ANSWER: &str = "it does not answer as the protocol says; a form with a field that is no text, number, choice or truth value is enough";
 const MOST_TOOLS: usize = 10_000;
 const MOST_PAGES: usize = 1_000;
@@ -107,26 +109,43 @@ impl Connection {
     }
 
     /// The tools that the server has. A server may have an endless list of them.
-    pub(super) async fn tools(&self, server: &str) -> Result<Vec<trellis_orchestrator::ports::Discovered>, String> {
-        let (mut tools, mut bytes, mut cursors) = (Vec::new(), 0, Vec::new());
+    pub(super) async fn tools(&self, server: &str) -> Result<ToolList, String> {
+        let (mut list, mut bytes, mut cursors) = (ToolList::default(), 0, Vec::new());
         self.service.service().list_changed.store(false, Ordering::Relaxed);
         loop {
             self.expect_more();
             let asked = PaginatedRequestParams::default().with_cursor(cursors.last().cloned());
-            let page = match self.service.list_tools(Some(asked)).await {
-                Ok(page) => page,
-                Err(ServiceError::UnexpectedResponse) => return Err(NOT_A_LIST.to_owned()),
+            let page = match self.service.list_tools(Some(asked.clone())).await {
+                Ok(page) => Page { tools: page.tools, unreadable: Vec::new(), next: page.next_cursor },
+                Err(ServiceError::UnexpectedResponse) => self.tool_by_tool(asked).await?,
                 Err(error) => return Err(self.why(error).await),
             };
             let found = page.tools.iter().map(|tool| discovered(server, tool));
-            tools.extend(found.inspect(|tool| bytes += tool.item("").to_string().len()));
-            let Some(next) = page.next_cursor.filter(|next| !next.is_empty()) else { return Ok(tools) };
+            list.tools.extend(found.inspect(|tool| bytes += tool.item("").to_string().len()));
+            let unreadable = page.unreadable.into_iter();
+            let unreadable = unreadable.inspect(|(name, reason)| bytes += name.len() + reason.len());
+            let left_out = |(name, reason)| LeftOutTool { server: server.to_owned(), name, reason };
+            list.left_out.extend(unreadable.map(left_out));
+            let Some(next) = page.next.filter(|next| !next.is_empty()) else { return Ok(list) };
             bytes += next.len();
-            if tools.len() > MOST_TOOLS || bytes > MOST_BYTES || cursors.len() > MOST_PAGES || cursors.contains(&next) {
+            let count = list.tools.len() + list.left_out.len();
+            if count > MOST_TOOLS || bytes > MOST_BYTES || cursors.len() > MOST_PAGES || cursors.contains(&next) {
                 return Err("its list of tools has no end".to_owned());
             }
             cursors.push(next);
         }
+    }
+
+    /// A page that the SDK takes for nothing because of some of its tools: the others are there all the same.
+    async fn tool_by_tool(&self, asked: PaginatedRequestParams) -> Result<Page, String> {
+        self.expect_more();
+        let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(asked));
+        let answer = match self.service.send_request(request).await {
+            Ok(answer) => answer,
+            Err(error) => return Err(self.why(error).await),
+        };
+        let ServerResult::CustomResult(page) = answer else { return Err(NOT_A_LIST.to_owned()) };
+        Page::read(&page.0).ok_or_else(|| NOT_A_LIST.to_owned())
     }
 
     /// Whether the server has said that its list is another one since it was asked for it.
@@ -170,6 +189,34 @@ impl Connection {
             error.to_string()
         };
         short(&why) + &words
+    }
+}
+
+/// A part of a list of tools.
+#[derive(Debug)]
+struct Page {
+    tools: Vec<Tool>,
+    /// What is not described as the protocol says, and why not.
+    unreadable: Vec<(String, String)>,
+    next: Option<String>,
+}
+
+impl Page {
+    fn read(page: &Value) -> Option<Self> {
+        let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        let mut read = Self { tools: Vec::new(), unreadable: Vec::new(), next };
+        for (tool, number) in page.get("tools")?.as_array()?.iter().zip(1..) {
+            match serde_json::from_value(tool.clone()) {
+                Ok(tool) => read.tools.push(tool),
+                Err(error) => {
+                    let name = tool.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+                    let name = name.map_or_else(|| format!("tool {number}"), short);
+                    let reason = format!("it is not described as the protocol says: {}", short(&error.to_string()));
+                    read.unreadable.push((name, reason));
+                }
+            }
+        }
+        Some(read)
     }
 }
 

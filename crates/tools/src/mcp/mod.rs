@@ -29,7 +29,7 @@ use std::time::Duration;
 use trellis_domain::Workspace;
 use trellis_domain::config::{McpItem, Settings, ToolItem};
 use trellis_orchestrator::ports::{
-    BoxFuture, CallInput, Discovered, ToolCall, ToolError, ToolOutput, ToolQuestion, ToolServers,
+    BoxFuture, CallInput, ToolCall, ToolError, ToolList, ToolOutput, ToolQuestion, ToolServers,
 };
 use web::Address;
 
@@ -186,12 +186,16 @@ impl Mcp {
     }
 
     /// The tools that one of the operator's servers has for a workspace.
-    async fn discovered(&self, workspace: &Workspace, server: &str) -> Result<Vec<Discovered>, String> {
+    async fn discovered(&self, workspace: &Workspace, server: &str) -> Result<ToolList, String> {
         let client = self.server(workspace, server)?;
-        let mut tools = client.tools(server).await.map_err(|why| client.redacted(why))?;
+        let mut list = client.tools(server).await.map_err(|why| client.redacted(why))?;
         let offer = &self.offered(workspace, server)?.offer;
-        tools.retain(|tool| offer.has(&tool.name));
-        Ok(tools)
+        list.tools.retain(|tool| offer.has(&tool.name));
+        list.left_out.retain(|tool| offer.has(&tool.name));
+        for tool in &mut list.left_out {
+            tool.reason = client.redacted(std::mem::take(&mut tool.reason));
+        }
+        Ok(list)
     }
 }
 
@@ -201,11 +205,7 @@ impl ToolServers for Mcp {
         known.map(|(name, _)| name.clone()).collect()
     }
 
-    fn discover<'a>(
-        &'a self,
-        workspace: &'a Workspace,
-        server: &'a str,
-    ) -> BoxFuture<'a, Result<Vec<Discovered>, String>> {
+    fn discover<'a>(&'a self, workspace: &'a Workspace, server: &'a str) -> BoxFuture<'a, Result<ToolList, String>> {
         Box::pin(self.discovered(workspace, server))
     }
 

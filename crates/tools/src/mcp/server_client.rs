@@ -8,7 +8,7 @@ use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use trellis_orchestrator::ports::Discovered;
+use trellis_orchestrator::ports::ToolList;
 
 const GONE: &str = "the server is not spoken to any more";
 /// A server that let a call wait in vain has as long again, and so much more, to show that it is still there: one that does
@@ -55,7 +55,7 @@ impl ServerClient {
     }
 
     /// The tools that it has.
-    pub(super) async fn tools(self: &Arc<Self>, name: &str) -> Result<Vec<Discovered>, String> {
+    pub(super) async fn tools(self: &Arc<Self>, name: &str) -> Result<ToolList, String> {
         let connection = self.connected().await?;
         let tools = tokio::time::timeout(self.server.start_timeout, connection.tools(name)).await;
         tools.map_err(|_| "it did not list its tools in time".to_owned())?

@@ -12,7 +12,7 @@ while read -r line; do
   case "$line" in
     *'"server/discover"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32601,\"message\":\"what?\"}}" ;;
     *'"initialize"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":\"2024-11-05\",\"capabilities\":{},\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}}" ;;
-    *'"tools/list"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[{\"name\":\"one\",\"inputSchema\":{}}]$MORE}}"; $AFTER ;;
+    *'"tools/list"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"tools\":[{\"name\":\"one\",\"inputSchema\":{}}$ODD]$MORE}}"; $AFTER ;;
     *'"tools/call"'*) eval "$CALL"; echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"content\":[]}}" ;;
     *'"ping"'*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}" ;;
   esac
@@ -32,7 +32,7 @@ fn server(folder: &std::path::Path, set: &[(&str, &str)]) -> (Mcp, impl Fn() -> 
     (Mcp::new(servers, Reach::default()), move || fs::read_to_string(&starts).unwrap_or_default().lines().count())
 }
 
-async fn discover(mcp: &Mcp) -> Result<Vec<Discovered>, String> {
+async fn discover(mcp: &Mcp) -> Result<ToolList, String> {
     mcp.discovered(&Workspace::default(), "s").await
 }
 
@@ -41,7 +41,7 @@ async fn a_connection_is_kept_and_shared() {
     let folder = tempfile::tempdir().unwrap();
     let (mcp, starts) = server(folder.path(), &[]);
     let (one, other) = tokio::join!(discover(&mcp), discover(&mcp));
-    assert_eq!((one.unwrap()[0].name.as_str(), other.unwrap().len()), ("one", 1));
+    assert_eq!((one.unwrap().tools[0].name.as_str(), other.unwrap().tools.len()), ("one", 1));
     discover(&mcp).await.unwrap();
     assert_eq!(starts(), 1);
 }
@@ -95,6 +95,22 @@ async fn a_server_that_asks_without_end_is_cut_off() {
 }
 
 #[tokio::test]
+async fn a_tool_that_nobody_can_use_keeps_nobody_from_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let odd =
+        r#",{"name":"torn","inputSchema":"none"},{"name":"bare"},{"inputSchema":{}},{"name":"two","inputSchema":{}}"#;
+    let (mcp, starts) = server(folder.path(), &[("ODD", odd)]);
+    let list = discover(&mcp).await.unwrap();
+    let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["one", "two"]);
+    let left_out: Vec<_> = list.left_out.iter().map(|tool| (tool.name.as_str(), tool.server.as_str())).collect();
+    assert_eq!(left_out, [("torn", "s"), ("bare", "s"), ("tool 4", "s")]);
+    assert!(list.left_out[0].reason.contains("not described as the protocol says: invalid type"), "{list:?}");
+    assert!(list.left_out[1].reason.contains("inputSchema") && list.left_out[2].reason.contains("name"), "{list:?}");
+    assert_eq!(starts(), 1);
+}
+
+#[tokio::test]
 async fn a_list_without_end_is_none() {
     let folder = tempfile::tempdir().unwrap();
     let (mcp, _) = server(folder.path(), &[("MORE", ",\"nextCursor\":\"again\"")]);
@@ -116,7 +132,7 @@ async fn a_program_that_begins_slowly_is_found_by_the_next_call() {
 async fn a_program_that_answers_after_ten_seconds_is_begun_with_again() {
     let folder = tempfile::tempdir().unwrap();
     let (mcp, starts) = server(folder.path(), &[("SLOW", "11"), ("ONCE", "yes")]);
-    assert_eq!(discover(&mcp).await.unwrap().len(), 1);
+    assert_eq!(discover(&mcp).await.unwrap().tools.len(), 1);
     assert_eq!(starts(), 2);
 }
 
@@ -219,7 +235,7 @@ async fn a_server_is_used_by_its_workspaces_and_only_for_its_tools() {
     let call = |mcp: &Mcp, workspace: &Workspace| mcp.tool(workspace, "s", "one").map(drop);
 
     // A tool that is not on the list.
-    assert_eq!(mcp.discovered(&ours, "s").await.unwrap(), []);
+    assert_eq!(mcp.discovered(&ours, "s").await.unwrap().tools, []);
     let why = "the operator does not offer the tool `one` of the MCP server `s`; offered are: more, other";
     assert_eq!(obstacle(&mcp, &ours).as_deref(), Some(why));
     assert_eq!(call(&mcp, &ours), Err(why.to_owned()));
@@ -227,7 +243,7 @@ async fn a_server_is_used_by_its_workspaces_and_only_for_its_tools() {
 
     // One that is.
     mcp.servers.get_mut("s").unwrap().offer = offer("one");
-    assert_eq!(mcp.discovered(&ours, "s").await.unwrap().len(), 1);
+    assert_eq!(mcp.discovered(&ours, "s").await.unwrap().tools.len(), 1);
     assert_eq!((obstacle(&mcp, &ours), call(&mcp, &ours), mcp.names(&ours)), (None, Ok(()), vec!["s".to_owned()]));
     assert_eq!(starts(), 1);
 

@@ -10,7 +10,7 @@ use axum::extract::State;
 use std::sync::Arc;
 use trellis_domain::Surface;
 use trellis_domain::config::Problem;
-use trellis_orchestrator::ports::{ConfigError, Discovered};
+use trellis_orchestrator::ports::{ConfigError, Discovered, LeftOutTool};
 use trellis_orchestrator::toolbox::{self, new_tools};
 
 /// Ask MCP servers for their tools
@@ -42,7 +42,8 @@ pub(super) async fn discover(
     }
     let _in_flight = gateway.calls().begin();
     let found = toolbox::discover(inside.tools().servers(), inside.workspace(), server, &only).await?;
-    let (mut added, mut not_added, mut version) = (Vec::new(), Vec::new(), None);
+    let (mut added, mut version) = (Vec::new(), None);
+    let mut not_added: Vec<_> = found.left_out.into_iter().map(RefusedTool::from).collect();
     let mut changed = Vec::new();
     if !add && only.is_empty() {
         let (_, items) = inside.config().all(inside.workspace()).await?;
@@ -59,7 +60,7 @@ pub(super) async fn discover(
             name,
             reason: problem.to_string(),
         };
-        not_added = new.refused.into_iter().map(refused).collect();
+        not_added.extend(new.refused.into_iter().map(refused));
         added = new.items.iter().map(|item| item.key.clone()).collect();
         version = Some(inside.configure(new.items, inside.caller(Surface::Api)).await?);
     }
@@ -72,5 +73,12 @@ impl From<Discovered> for DiscoveredTool {
     fn from(tool: Discovered) -> Self {
         let Discovered { server, name, description, effect, arguments } = tool;
         Self { server, name, description, effect: effect.as_str().to_owned(), arguments }
+    }
+}
+
+impl From<LeftOutTool> for RefusedTool {
+    fn from(tool: LeftOutTool) -> Self {
+        let LeftOutTool { server, name, reason } = tool;
+        Self { server, name, reason }
     }
 }

@@ -10,7 +10,7 @@ use crate::state::Purpose;
 use crate::tool_settings;
 use serde_json::json;
 use trellis_domain::counted;
-use trellis_orchestrator::ports::Discovered;
+use trellis_orchestrator::ports::{Discovered, LeftOutTool};
 use trellis_orchestrator::toolbox::{DiscoverError, Discovery, changes, discover, new_tools};
 
 /// What somebody asked for.
@@ -26,14 +26,20 @@ pub(super) async fn run(global: &Global, wanted: &Wanted<'_>, add: bool) -> Resu
     if !add && wanted.only.is_empty() {
         tell_changes(global, &discovery).await;
     }
+    for LeftOutTool { server, name, reason } in &discovery.left_out {
+        note(&format!("{} of {} is left out: {}", clean(name), clean(server), one_line(&clean(reason))));
+    }
     let line = |(server, why): &(String, String)| format!("{}: {}", clean(server), one_line(&clean(why)));
     let (found, failed): (_, Vec<_>) = (discovery.tools, discovery.failed.iter().map(line).collect());
     if failed.is_empty() || !found.is_empty() {
-        print(global, &found)?;
+        print(global, &found, &discovery.left_out)?;
     }
     let mut exit = Exit::Ok;
     if add && !found.is_empty() {
         exit = self::add(global, &found).await?;
+        if exit == Exit::Ok && !discovery.left_out.is_empty() {
+            exit = Exit::Partial;
+        }
     } else if !found.is_empty() {
         note("none of them is offered to a model yet: --add makes them tools");
     }
@@ -67,10 +73,13 @@ fn undiscovered(error: DiscoverError) -> Failure {
     }
 }
 
-fn print(global: &Global, found: &[Discovered]) -> Result<(), Failure> {
+fn print(global: &Global, found: &[Discovered], left_out: &[LeftOutTool]) -> Result<(), Failure> {
     if global.output != Output::Text {
         let tool = |tool: &Discovered| json!({ "server": tool.server, "name": tool.name, "description": tool.description, "arguments": tool.arguments });
-        print_json(&json!({ "tools": found.iter().map(tool).collect::<Vec<_>>() }).to_string())?;
+        let gap = |tool: &LeftOutTool| json!({ "server": tool.server, "name": tool.name, "reason": tool.reason });
+        let found: Vec<_> = found.iter().map(tool).collect();
+        let left_out: Vec<_> = left_out.iter().map(gap).collect();
+        print_json(&json!({ "tools": found, "left_out": left_out }).to_string())?;
         return Ok(());
     }
     let rows = found.iter().map(|tool| {
