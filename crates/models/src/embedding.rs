@@ -126,9 +126,8 @@ impl RemoteEmbedder {
                 Err(error) => error,
             };
             failed += 1;
-            let pause = pause_before_retry(&error, failed, false, chance(&self.world.fresh_id()));
-            let Some(pause) = pause else { return Err(error) };
-            self.world.sleep(pause).await;
+            let Some(pause) = pause_before_retry(&error, failed, false) else { return Err(error) };
+            self.world.sleep(pause.drawn(chance(&self.world.fresh_id()))).await;
         }
     }
 

@@ -219,10 +219,11 @@ impl TemplatePrompter {
             let is_busy = matches!(error, ProviderError::Busy { .. });
             let patience = if is_busy && !is_followed { 2 * LONGEST_BUSY_PAUSE } else { LONGEST_PAUSE };
             let longest = left.filter(|_| !is_followed).unwrap_or(patience);
-            let chance = if is_busy { chance(&self.world.fresh_id()) } else { 0.0 };
-            let pause =
-                pause_before_retry(&error, failed, is_followed, chance).filter(|pause| !too_slow && *pause <= longest);
-            let Some(pause) = pause else { return Err(GaveUp::Model(last_reason(&error, failed))) };
+            let pause = pause_before_retry(&error, failed, is_followed);
+            let Some(pause) = pause.filter(|pause| !too_slow && pause.least <= longest) else {
+                return Err(GaveUp::Model(last_reason(&error, failed)));
+            };
+            let pause = pause.drawn(chance(&self.world.fresh_id()));
             tracing::warn!(prompt, %error, ?pause, "the model did not answer; it is asked again");
             if self.within(left, self.world.sleep(pause)).await.is_none() {
                 return Err(attempts.out_of_time());
