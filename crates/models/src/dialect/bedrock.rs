@@ -2,13 +2,13 @@
 //! a tool that it must call; the tool's input is the reply then.
 
 use super::openai::name_of;
-use super::{json_of, name, note_unrecognised, object, signature_by, signed, words};
+use super::{caching, json_of, name, note_unrecognised, object, signature_by, signed, words};
 use crate::conversation::CallIds;
 use crate::functions::sent_schema;
 use crate::provider::ModelRequest;
 use crate::remote::{
-    Dialect, EFFORT, FORCES, FORMAT, Fault, Framing, LeftOut, MemberName, SYSTEM, Said, Sampling, SchemaEnforcement,
-    Stop, TEMPERATURE, THOUGHTS, TOP_P, Understood,
+    CACHE, Dialect, EFFORT, FORCES, FORMAT, Fault, Framing, LeftOut, MemberName, SYSTEM, Said, Sampling,
+    SchemaEnforcement, Stop, TEMPERATURE, THOUGHTS, TOP_P, Understood,
 };
 use serde_json::{Value, json};
 use trellis_domain::parts::{CallPiece, ChatTurn, ReplyPart};
@@ -21,7 +21,7 @@ const SIGNED: &str = "bedrock";
 const REDACTED: &str = "bedrock-redacted";
 
 /// How refusals name what can be left out.
-const NAMES: [MemberName; 11] = [
+const NAMES: [MemberName; 13] = [
     ("toolChoice", FORCES),
     ("tool_choice", FORCES),
     ("outputConfig", FORMAT),
@@ -31,6 +31,8 @@ const NAMES: [MemberName; 11] = [
     ("temperature", TEMPERATURE),
     ("topP", TOP_P),
     ("top_p", TOP_P),
+    ("cachePoint", CACHE),
+    ("prompt caching", CACHE),
     ("reasoning", THOUGHTS),
     ("effort", EFFORT),
 ];
@@ -41,14 +43,28 @@ pub(crate) struct Bedrock;
 impl Dialect for Bedrock {
     const FRAMING: Framing = Framing::AwsEvents;
 
-    fn body(&self, _: &str, request: &ModelRequest, enforcement: &SchemaEnforcement<'_>, left_out: LeftOut) -> Value {
-        let mut body = json!({ "messages": messages(request, left_out) });
+    fn body(
+        &self,
+        model: &str,
+        request: &ModelRequest,
+        enforcement: &SchemaEnforcement<'_>,
+        left_out: LeftOut,
+    ) -> Value {
+        // What was computed for a conversation is needed again for its next turn.
+        let is_conversation = request.tools.is_some() || !request.turns.is_empty();
+        let caching = caching(model).filter(|_| is_conversation && left_out.sends(CACHE));
+        let mut messages = messages(request, left_out);
+        if caching.is_some() {
+            mark_for_cache(&mut messages);
+        }
+        let mut body = json!({ "messages": messages });
         if !request.system.is_empty() && left_out.sends(SYSTEM) {
-            body["system"] = json!([{ "text": request.system }]);
+            let text = json!({ "text": request.system });
+            body["system"] = std::iter::once(text).chain(caching.map(|_| cache_point())).collect();
         }
         let description = "Takes the reply. Call it with the whole reply.";
         let reply = json!({ "tool": { "name": TOOL } });
-        let (tools, choice) = match enforcement {
+        let (mut tools, choice) = match enforcement {
             SchemaEnforcement::Free => return body,
             SchemaEnforcement::Strict(schema) if left_out.sends(FORMAT) => {
                 // The schema is a text here.
@@ -67,6 +83,7 @@ impl Dialect for Bedrock {
                 (functions.iter().map(offered).collect(), json!({ "any": {} }))
             }
         };
+        tools.extend(caching.filter(|known| known.tools).map(|_| cache_point()));
         body["toolConfig"] = json!({ "tools": tools });
         if left_out.sends(FORCES) {
             body["toolConfig"]["toolChoice"] = choice;
@@ -176,6 +193,19 @@ fn messages(request: &ModelRequest, left_out: LeftOut) -> Vec<Value> {
     }
     let messages = messages.into_iter().filter(|(_, content)| !content.is_empty());
     messages.map(|(role, content)| json!({ "role": role, "content": content })).collect()
+}
+
+/// Asks to keep everything before it.
+fn cache_point() -> Value {
+    json!({ "cachePoint": { "type": "default" } })
+}
+
+/// Asks to keep everything up to the end of the last message.
+fn mark_for_cache(messages: &mut [Value]) {
+    let last = messages.last_mut().filter(|message| message["role"] == "user");
+    if let Some(content) = last.and_then(|message| message["content"].as_array_mut()) {
+        content.push(cache_point());
+    }
 }
 
 /// A part of an earlier reply.

@@ -68,6 +68,31 @@ fn a_conversation_goes_back_with_what_was_thought() {
     assert_eq!(body["messages"][1]["content"], json!([call]));
 }
 
+#[test]
+fn models_that_keep_a_prefix_are_asked_to_where_they_can() {
+    let point = json!({ "cachePoint": { "type": "default" } });
+    let functions = two_functions();
+    let offered = SchemaEnforcement::Functions { functions: &functions, strict: false };
+    let conversation = ModelRequest { system: "Be kind.".into(), ..thoughtful(&[]) };
+    let marked = |model: &str, request: &ModelRequest, left_out: LeftOut| {
+        let body = Bedrock.body(model, request, &offered, left_out);
+        let lists = [&body["system"], &body["toolConfig"]["tools"], &body["messages"][2]["content"]];
+        let is_last = lists.map(|list| list.as_array().and_then(|list| list.last()) == Some(&point));
+        assert_eq!(body.to_string().matches("cachePoint").count(), is_last.iter().filter(|last| **last).count());
+        is_last
+    };
+    for (model, expected) in [
+        ("eu.anthropic.claude-sonnet-4-5-20250929-v1:0", [true, true, true]),
+        ("amazon.nova-pro-v1:0", [true, false, true]),
+        ("anthropic.claude-3-haiku-20240307-v1:0", [false, false, false]),
+        ("meta.llama3-3-70b-instruct-v1:0", [false, false, false]),
+    ] {
+        assert_eq!(marked(model, &conversation, LeftOut::default()), expected, "{model}");
+        assert_eq!(marked(model, &conversation, LeftOut(CACHE)), [false; 3], "{model} has refused it");
+        assert_eq!(marked(model, &request("Be kind."), LeftOut::default()), [false; 3], "{model}: nothing follows");
+    }
+}
+
 fn delta(delta: Value) -> Value {
     json!({ "contentBlockDelta": { "contentBlockIndex": 1, "delta": delta } })
 }

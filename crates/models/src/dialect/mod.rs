@@ -16,7 +16,7 @@ pub use kind::DialectKind;
 pub(crate) use kind::path_of;
 pub(crate) use ollama::Ollama;
 pub(crate) use openai::OpenAi;
-pub(crate) use quirks::{NO_QUIRKS, Quirks};
+pub(crate) use quirks::{NO_QUIRKS, Quirks, caching};
 pub(crate) use responses::Responses;
 
 use crate::conversation::CallIds;

@@ -28,3 +28,30 @@ impl Default for Quirks {
         NO_QUIRKS
     }
 }
+
+/// A model of Bedrock that keeps what it computed for a prefix, if it is asked to. Others refuse to be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Caching {
+    /// A part of its name: regions stand before it, dates and versions behind.
+    pub(crate) model: &'static str,
+    /// Whether tools may be asked for, too, and not only instructions and messages.
+    pub(crate) tools: bool,
+}
+
+/// As AWS lists them.
+const CACHING: [Caching; 9] = [
+    Caching { model: "anthropic.claude-3-5-haiku", tools: true },
+    Caching { model: "anthropic.claude-3-7-sonnet", tools: true },
+    Caching { model: "anthropic.claude-haiku-4", tools: true },
+    Caching { model: "anthropic.claude-opus-4", tools: true },
+    Caching { model: "anthropic.claude-sonnet-4", tools: true },
+    Caching { model: "amazon.nova-lite", tools: false },
+    Caching { model: "amazon.nova-micro", tools: false },
+    Caching { model: "amazon.nova-premier", tools: false },
+    Caching { model: "amazon.nova-pro", tools: false },
+];
+
+/// What a model of Bedrock can be asked to keep; none if nothing is known.
+pub(crate) fn caching(model: &str) -> Option<Caching> {
+    CACHING.into_iter().find(|known| model.contains(known.model))
+}

@@ -114,6 +114,8 @@ async fn a_signed_request_is_answered_in_frames_and_thoughts_go_back() {
     let thought = json!({ "reasoningContent": { "reasoningText": { "text": "Hm.", "signature": "sig" } } });
     assert_eq!(second.body["messages"][1]["content"][0], thought);
     assert_eq!(second.body["messages"][2]["content"][0]["toolResult"]["toolUseId"], "tooluse_1");
+    let point = json!({ "cachePoint": { "type": "default" } });
+    assert_eq!(second.body["messages"][2]["content"].as_array().unwrap().last(), Some(&point));
 }
 
 #[tokio::test]
@@ -147,6 +149,25 @@ async fn what_a_model_refuses_is_said_in_another_way() {
     let reply = ask(&*provider(&stub, &KEYS), &held()).await.0.unwrap();
     assert_eq!((reply.text.as_str(), reply.enforced), ("{\"pattern\":\"react\"}", false));
     assert_eq!(stub.seen().len(), 3);
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_keep_a_prefix_is_not_asked_to_again() {
+    let stub = Stub::start(|_, seen: &Seen| {
+        if seen.body.to_string().contains("cachePoint") {
+            let message = "Malformed input request: #/toolConfig/tools/2: extraneous key [cachePoint] is not permitted";
+            return answer("400 Bad Request", "", &json!({ "message": message }).to_string());
+        }
+        thoughtful_call(FUNCTION, ARGUMENTS)
+    })
+    .await;
+    let provider = provider(&stub, &KEYS);
+    for _ in 0..2 {
+        let reply = ask(&*provider, &offering()).await.0.unwrap();
+        assert_eq!(called(&reply).0, FUNCTION);
+    }
+    let asked = stub.seen().iter().filter(|seen| seen.body.to_string().contains("cachePoint")).count();
+    assert_eq!(asked, 1, "a refusal is paid for once");
 }
 
 #[tokio::test]
