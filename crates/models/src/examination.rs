@@ -81,6 +81,9 @@ async fn schema(model: &dyn Provider) -> Finding {
     let reply = ask(model, &request, &mut 0).await;
     let (can, says) = match reply {
         Err(error) => (Can::No, error.to_string()),
+        Ok(reply) if !reply.enforced && was_held_to_json(&request) => {
+            (Can::Partly, "not enforced: the provider sees to it that it is JSON, and replies are checked".to_owned())
+        }
         Ok(reply) => enforcement(&reply),
     };
     Finding { what: "schema", can, says, refused: refused(&request) }
@@ -100,6 +103,12 @@ async fn functions(model: &dyn Provider) -> Finding {
         Ok(_) => (Can::Partly, "offered, and the model wrote a text instead of a call".to_owned()),
     };
     Finding { what: "functions", can, says, refused: refused(&request) }
+}
+
+/// Whether JSON was asked for in what was answered, in the place of a schema.
+fn was_held_to_json(request: &ModelRequest) -> bool {
+    let sent = request.sent.take();
+    sent.is_some_and(|sent| sent.parameters.get("response_format").is_some_and(|it| it["type"] == "json_object"))
 }
 
 /// Whether the reply had to be what it is.

@@ -63,7 +63,7 @@ impl Dialect for Anthropic {
         let description = "Takes the reply. Call it with the whole reply.";
         let reply = json!({ "type": "tool", "name": TOOL });
         let (tools, choice) = match enforcement {
-            SchemaEnforcement::Free => return body,
+            SchemaEnforcement::Free | SchemaEnforcement::Json => return body,
             SchemaEnforcement::Strict(schema) if left_out.sends(FORMAT) => {
                 body["output_config"] = json!({ "format": { "type": "json_schema", "schema": schema } });
                 return body;

@@ -65,7 +65,7 @@ impl Dialect for Bedrock {
         let description = "Takes the reply. Call it with the whole reply.";
         let reply = json!({ "tool": { "name": TOOL } });
         let (mut tools, choice) = match enforcement {
-            SchemaEnforcement::Free => return body,
+            SchemaEnforcement::Free | SchemaEnforcement::Json => return body,
             SchemaEnforcement::Strict(schema) if left_out.sends(FORMAT) => {
                 // The schema is a text here.
                 let schema = json!({ "name": name_of(&request.prompt), "schema": schema.to_string() });

@@ -63,7 +63,7 @@ impl Dialect for Gemini {
             (false, None) => json!({ "responseMimeType": "application/json" }),
         };
         match enforcement {
-            SchemaEnforcement::Free => {}
+            SchemaEnforcement::Free | SchemaEnforcement::Json => {}
             SchemaEnforcement::Guided(schema) => body["generationConfig"] = format(schema),
             SchemaEnforcement::Strict(schema) => body["generationConfig"] = format(schema),
             SchemaEnforcement::Functions { functions, strict } => {

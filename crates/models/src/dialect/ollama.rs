@@ -29,7 +29,7 @@ impl Dialect for Ollama {
         let messages = conversation(chat(request), &request.turns, &ByName);
         let mut body = json!({ "model": model, "messages": messages, "stream": true });
         match enforcement {
-            SchemaEnforcement::Free => {}
+            SchemaEnforcement::Free | SchemaEnforcement::Json => {}
             SchemaEnforcement::Guided(schema) => body["format"] = (*schema).clone(),
             SchemaEnforcement::Strict(schema) => body["format"] = schema.clone(),
             SchemaEnforcement::Functions { functions, strict } => body["tools"] = super::functions(functions, *strict),

@@ -70,6 +70,7 @@ impl Dialect for OpenAi {
         };
         match enforcement {
             SchemaEnforcement::Free => return body,
+            SchemaEnforcement::Json => body["response_format"] = json!({ "type": "json_object" }),
             SchemaEnforcement::Guided(schema) => body["response_format"] = format(schema, false),
             SchemaEnforcement::Strict(schema) => body["response_format"] = format(schema, true),
             SchemaEnforcement::Functions { functions, strict } => self.offer(functions, *strict, left_out, &mut body),
@@ -138,6 +139,12 @@ impl Dialect for OpenAi {
 
     fn can_show(&self, _: &Value) -> bool {
         self.quirks.lacks & SCHEMA == 0
+    }
+
+    /// Without the word in the prompt it is refused, or the model writes spaces without end.
+    fn has_json_mode(&self, request: &ModelRequest) -> bool {
+        let names_it = |text: &str| text.contains("JSON") || text.contains("json");
+        names_it(&request.system.whole()) || names_it(&request.user.whole())
     }
 
     fn enforces_functions(&self) -> bool {

@@ -54,7 +54,7 @@ impl Dialect for Responses {
             json!({ "format": { "type": "json_schema", "name": name, "schema": schema, "strict": strict } })
         };
         match enforcement {
-            SchemaEnforcement::Free => {}
+            SchemaEnforcement::Free | SchemaEnforcement::Json => {}
             SchemaEnforcement::Guided(schema) => body["text"] = format(schema, false),
             SchemaEnforcement::Strict(schema) => body["text"] = format(schema, true),
             SchemaEnforcement::Functions { functions, strict } => {

@@ -458,6 +458,15 @@ fn an_effort_is_said_in_each_providers_words_and_left_out_once_refused() {
 }
 
 #[test]
+fn json_is_asked_for_where_the_prompt_speaks_of_it() {
+    let dialect = OpenAi::default();
+    let body = dialect.body("m", &request("Reply with JSON."), &SchemaEnforcement::Json, LeftOut::default());
+    assert_eq!(body["response_format"], json!({ "type": "json_object" }));
+    assert!(dialect.has_json_mode(&request("Reply with JSON.")) && !dialect.has_json_mode(&request("Be kind.")));
+    assert!(at("deepseek").has_json_mode(&request("Reply with JSON.")), "it knows JSON, and no schema");
+}
+
+#[test]
 fn quirks_are_heeded() {
     let functions = two_functions();
     let offered = SchemaEnforcement::Functions { functions: &functions, strict: true };

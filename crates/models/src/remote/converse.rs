@@ -15,6 +15,8 @@ const USUAL_TOKENS: u32 = 8192;
 pub(crate) enum SchemaEnforcement<'s> {
     /// Not at all: it is read and checked afterwards.
     Free,
+    /// The provider sees to it that it is JSON, and knows nothing of the schema.
+    Json,
     /// The provider is shown the schema and does what it can.
     Guided(&'s Value),
     /// The provider can write nothing else. This is the strict form of the schema.
@@ -27,6 +29,7 @@ pub(crate) enum SchemaEnforcement<'s> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Strength {
     Free,
+    Json,
     Guided,
     Strict,
 }
@@ -35,6 +38,7 @@ impl SchemaEnforcement<'_> {
     pub(super) fn strength(&self) -> Strength {
         match self {
             Self::Free => Strength::Free,
+            Self::Json => Strength::Json,
             Self::Guided(_) | Self::Functions { strict: false, .. } => Strength::Guided,
             Self::Strict(_) | Self::Functions { strict: true, .. } => Strength::Strict,
         }
@@ -143,6 +147,11 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
     /// Whether a schema can be shown to the provider at all.
     fn can_show(&self, _schema: &Value) -> bool {
         true
+    }
+
+    /// Whether the provider can be asked for JSON, whatever is in it, with this request.
+    fn has_json_mode(&self, _request: &ModelRequest) -> bool {
+        false
     }
 
     /// What this provider is known not to take.

@@ -144,7 +144,8 @@ impl<D: Dialect> Remote<D> {
                         SchemaEnforcement::Strict(_) | SchemaEnforcement::Functions { strict: true, .. } => {
                             self.enforcement(request, functions.as_ref(), Strength::Guided)
                         }
-                        SchemaEnforcement::Guided(_) | SchemaEnforcement::Free => SchemaEnforcement::Free,
+                        SchemaEnforcement::Guided(_) => self.enforcement(request, functions.as_ref(), Strength::Json),
+                        SchemaEnforcement::Json | SchemaEnforcement::Free => SchemaEnforcement::Free,
                     };
                     self.refused_form(request, &failure, ms);
                 }
@@ -225,13 +226,16 @@ impl<D: Dialect> Remote<D> {
             // A schema holds each line and not the whole.
             PromptReply::Text | PromptReply::JsonLines { .. } => None,
         };
-        let Some(schema) = schema.filter(|schema| self.dialect.can_show(schema)) else {
-            return SchemaEnforcement::Free;
-        };
+        let Some(schema) = schema else { return SchemaEnforcement::Free };
+        let strongest = if self.dialect.can_show(schema) { strongest } else { strongest.min(Strength::Json) };
         match strongest {
             Strength::Strict => strict(schema).map_or(SchemaEnforcement::Guided(schema), SchemaEnforcement::Strict),
             Strength::Guided => SchemaEnforcement::Guided(schema),
-            Strength::Free => SchemaEnforcement::Free,
+            // What it makes sure of is an object.
+            Strength::Json if schema["type"] == "object" && self.dialect.has_json_mode(request) => {
+                SchemaEnforcement::Json
+            }
+            Strength::Json | Strength::Free => SchemaEnforcement::Free,
         }
     }
 
@@ -272,7 +276,7 @@ impl<D: Dialect> Remote<D> {
             }
             // A refusal in words was not held to anything.
             SchemaEnforcement::Strict(_) => self.dialect.was_held(&understood, left_out) && is_json(&reply.text()),
-            SchemaEnforcement::Guided(_) | SchemaEnforcement::Free => false,
+            SchemaEnforcement::Guided(_) | SchemaEnforcement::Json | SchemaEnforcement::Free => false,
         };
         let text = reply.text().into_owned();
         let mut details = understood.details;

@@ -46,6 +46,20 @@ async fn what_is_refused_or_overlooked_is_told_in_the_providers_words() {
 }
 
 #[tokio::test]
+async fn a_model_that_knows_json_and_no_schemas_is_told_of_as_such() {
+    let stub = Stub::start(|_, seen| {
+        let words = json!({ "error": { "message": "json_schema is not supported" } }).to_string();
+        let refused = seen.body["response_format"]["type"] == "json_schema";
+        if refused { answer("400 Bad Request", "", &words) } else { said("openai", seen) }
+    })
+    .await;
+    let examined = examine(&*provider("openai", &stub.base, patient())).await;
+    let schema = &examined.findings[1];
+    assert_eq!(schema.can, Can::Partly);
+    assert!(schema.says.contains("sees to it that it is JSON") && schema.refused.len() == 2, "{schema:?}");
+}
+
+#[tokio::test]
 async fn a_model_that_does_not_answer_is_not_asked_further() {
     let stub = Stub::always(answer("401 Unauthorized", "", "{\"error\": \"wrong key\"}")).await;
     let examined = examine(&*provider("openai", &stub.base, patient())).await;

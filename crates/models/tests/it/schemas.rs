@@ -7,7 +7,7 @@ use crate::tools::offering;
 use serde_json::{Value, json};
 use trellis_domain::Hash;
 use trellis_domain::config::PromptReply;
-use trellis_models::{CallSettings, Sampling};
+use trellis_models::{CallSettings, ModelRequest, Sampling};
 
 const CHOICE: [&str; 2] = ["{\"pattern\": ", "\"react\"}"];
 
@@ -15,6 +15,9 @@ const CHOICE: [&str; 2] = ["{\"pattern\": ", "\"react\"}"];
 fn hold(seen: &Seen) -> &'static str {
     let strict = |value: &Value| if *value == true { "strict" } else { "guided" };
     let body = &seen.body;
+    if body["response_format"]["type"] == "json_object" {
+        return "json";
+    }
     if body["response_format"].is_object() {
         return strict(&body["response_format"]["json_schema"]["strict"]);
     }
@@ -129,6 +132,40 @@ async fn a_server_without_schemas_is_asked_without() {
         }
         assert_eq!(holds(&stub), [tried, vec!["free"]].concat());
     }
+}
+
+/// Between a schema and nothing: the server sees to it that it is JSON, and nothing more is claimed.
+#[tokio::test]
+async fn a_server_that_knows_json_and_no_schemas_is_asked_for_json() {
+    let plain = stream(speech::reply("openai", &CHOICE));
+    let stub = Stub::start(move |_, seen| match hold(seen) {
+        "json" | "free" => plain.clone(),
+        _ => refusal("response_format of type json_schema is not supported"),
+    })
+    .await;
+    let provider = provider("openai", &stub.base, patient());
+    let spoken = ModelRequest { user: "Choose. Reply with JSON.".into(), ..held() };
+    for request in [&spoken, &spoken, &held()] {
+        let reply = ask(&*provider, request).await.0.unwrap();
+        assert_eq!((reply.text.as_str(), reply.enforced), (CHOICE.concat().as_str(), false));
+    }
+    let expected = ["strict", "guided", "json", "json", "free"];
+    assert_eq!(holds(&stub), expected, "not where the prompt does not speak of JSON: vendors refuse it then");
+    let why = provider.refused_before(&spoken, false).unwrap();
+    assert_eq!(why, "response_format of type json_schema is not supported");
+}
+
+#[tokio::test]
+async fn a_server_that_knows_no_json_either_is_asked_without() {
+    let plain = stream(speech::reply("openai", &CHOICE));
+    let no = || refusal("'response_format' is not supported");
+    let stub = Stub::start(move |_, seen| if hold(seen) == "free" { plain.clone() } else { no() }).await;
+    let provider = provider("openai", &stub.base, patient());
+    let spoken = ModelRequest { user: "Choose. Reply with JSON.".into(), ..held() };
+    for _ in 0..2 {
+        assert!(!ask(&*provider, &spoken).await.0.unwrap().enforced);
+    }
+    assert_eq!(holds(&stub), ["strict", "guided", "json", "free", "free"]);
 }
 
 /// Older models know forced tools but not strict ones.

@@ -31,7 +31,17 @@ fn lost_with(replied: &Replied) -> Option<String> {
     }
     let refused = replied.failures.iter().find(|attempt| held_more(attempt, &replied.prompt));
     let why = refused.map(|attempt| &attempt.reason).or(replied.prompt.refused_before.as_ref())?;
-    Some(format!("{model} could not be held to a schema, its replies are only checked: {}", clean(why)))
+    let held = if was_held_to_json(&replied.prompt) {
+        "was held to JSON and not to a schema"
+    } else {
+        "could not be held to a schema"
+    };
+    Some(format!("{model} {held}, its replies are only checked: {}", clean(why)))
+}
+
+/// Whether the provider only saw to it that the reply was JSON.
+fn was_held_to_json(answered: &PromptUse) -> bool {
+    answered.parameters.get("response_format").is_some_and(|format| format["type"] == "json_object")
 }
 
 /// Whether it was sent with a schema or with functions that the request which was answered lacks.
@@ -90,5 +100,10 @@ mod tests {
         let before = PromptUse { refused_before: Some("no such parameter".to_owned()), ..asked(json!({})) };
         let told = lost_with(&replied(&json!({ "model": "openai/m", "prompt": before }))).unwrap();
         assert!(told.ends_with("its replies are only checked: no such parameter"), "{told}");
+        let json_mode = asked(json!({ "response_format": { "type": "json_object" } }));
+        let json_mode = PromptUse { refused_before: Some("no schemas".to_owned()), ..json_mode };
+        let told = lost_with(&replied(&json!({ "model": "openai/m", "prompt": json_mode }))).unwrap();
+        let expected = "openai/m was held to JSON and not to a schema, its replies are only checked: no schemas";
+        assert_eq!(told, expected);
     }
 }
