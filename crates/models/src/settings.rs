@@ -67,6 +67,7 @@ pub struct ModelOptions {
     pub native_tools: Option<bool>,
     pub probe: Option<bool>,
     pub one_call_routing: Option<bool>,
+    pub parallel_calls: Option<bool>,
     pub temperature: Option<f64>,
     pub top_p: Option<f64>,
     pub reasoning_effort: Option<String>,
@@ -92,6 +93,7 @@ impl ModelSettings {
             native_tools: options.native_tools.unwrap_or(usual.native_tools),
             probe: options.probe.unwrap_or(usual.probe),
             one_call_routing: options.one_call_routing.or(usual.one_call_routing),
+            parallel_calls: options.parallel_calls.or(usual.parallel_calls),
             context_tokens: options.context_tokens.or(usual.context_tokens),
             prices: options.prices.or(usual.prices),
             ..usual

@@ -10,7 +10,7 @@ fn variables(variables: &[(&str, &str)]) -> impl Iterator<Item = (String, String
 fn the_environment_beats_the_file_which_beats_what_is_built_in() {
     let file = "[models]\ntemperature = 0.2\ntop_p = 1\nmax-tokens = 300\nconcurrency = 3\nkeep_requests = true\n\
                 first-token-timeout-ms = 5_000\n[models.\"ollama/llama3.2\"]\nnative-tools = false\n\
-                one-call-routing = true\n";
+                one-call-routing = true\nparallel-calls = false\n";
     let set = [("TRELLIS_MODELS_TEMPERATURE", "0.7"), ("TRELLIS_KEEP_REQUESTS", "0"), ("TRELLIS_MODELS_TOP_P", "")];
     let settings = with_environment(parse(file).unwrap().models, variables(&set)).unwrap();
     let ModelSettings { usual, models, rehearsal_delay, .. } = settings;
@@ -20,6 +20,7 @@ fn the_environment_beats_the_file_which_beats_what_is_built_in() {
     assert_eq!((usual.first_token_timeout, usual.connect_timeout), (Duration::from_secs(5), built_in.connect_timeout));
     assert_eq!((usual.native_tools, models["ollama/llama3.2"].native_tools), (true, Some(false)));
     assert_eq!((usual.one_call_routing, models["ollama/llama3.2"].one_call_routing), (None, Some(true)));
+    assert_eq!((usual.parallel_calls, models["ollama/llama3.2"].parallel_calls), (None, Some(false)));
     assert_eq!(rehearsal_delay, None);
 }
 

@@ -6,8 +6,8 @@ use crate::conversation::CallIds;
 use crate::functions::sent_schema;
 use crate::provider::ModelRequest;
 use crate::remote::{
-    CACHE, Dialect, FORCES, FORMAT, Fault, Framing, LeftOut, MemberName, Said, Sampling, SchemaEnforcement, Stop,
-    TEMPERATURE, THOUGHTS, TOP_P, Understood,
+    CACHE, Dialect, FORCES, FORMAT, Fault, Framing, LeftOut, MemberName, ONE_CALL, Said, Sampling, SchemaEnforcement,
+    Stop, TEMPERATURE, THOUGHTS, TOP_P, Understood,
 };
 use serde_json::{Value, json};
 use trellis_domain::parts::{CallPiece, ChatTurn, ReplyPart};
@@ -26,10 +26,11 @@ pub(crate) struct Anthropic {
 }
 
 /// How refusals name what can be left out.
-const NAMES: [MemberName; 9] = [
+const NAMES: [MemberName; 10] = [
     ("output_config", FORMAT),
     ("output_format", FORMAT),
     ("output format", FORMAT),
+    ("disable_parallel_tool_use", ONE_CALL),
     ("tool_choice", FORCES),
     ("temperature", TEMPERATURE),
     ("top_p", TOP_P),
@@ -80,6 +81,9 @@ impl Dialect for Anthropic {
         };
         body["tools"] = json!(tools);
         body["tool_choice"] = if left_out.sends(FORCES) { choice } else { json!({ "type": "auto" }) };
+        if matches!(enforcement, SchemaEnforcement::Functions { .. }) && left_out.sends(ONE_CALL) {
+            body["tool_choice"]["disable_parallel_tool_use"] = json!(true);
+        }
         body
     }
 
@@ -89,6 +93,10 @@ impl Dialect for Anthropic {
         if let Some(effort) = sampling.reasoning_effort.as_ref().filter(|_| left_out.sends(FORMAT)) {
             body["output_config"]["effort"] = json!(effort);
         }
+    }
+
+    fn takes_parallel_calls(&self) -> bool {
+        true
     }
 
     /// Each request has one.

@@ -305,7 +305,9 @@ fn functions_are_offered_in_each_providers_words() {
     assert_eq!((&body["tool_choice"], &body["parallel_tool_calls"]), (&json!("required"), &json!(false)));
     assert!(openai.body("m", &request(""), &loose, LeftOut::default())["tools"][0]["function"]["strict"].is_null());
     let anthropic = Anthropic { max_tokens: None };
-    let body = anthropic.body("m", &request(""), &strict, LeftOut::default());
+    let one = anthropic.body("m", &request(""), &strict, LeftOut::default());
+    assert_eq!(one["tool_choice"], json!({ "type": "any", "disable_parallel_tool_use": true }));
+    let body = anthropic.body("m", &request(""), &strict, LeftOut(ONE_CALL));
     let [search, open, _] = body["tools"].as_array().unwrap().as_slice() else { panic!("{body}") };
     assert_eq!(
         (&search["name"], &search["strict"], &open["strict"]),
@@ -324,7 +326,7 @@ fn what_forces_a_call_is_left_out_once_it_is_refused() {
     let loose = SchemaEnforcement::Functions { functions: &functions, strict: false };
     let body = OpenAi::default().body("m", &request(""), &loose, LeftOut(FORCES | ONE_CALL));
     assert!(body["tool_choice"].is_null() && body["parallel_tool_calls"].is_null() && body["tools"].is_array());
-    let body = Anthropic { max_tokens: None }.body("m", &request(""), &loose, LeftOut(FORCES));
+    let body = Anthropic { max_tokens: None }.body("m", &request(""), &loose, LeftOut(FORCES | ONE_CALL));
     assert_eq!(body["tool_choice"], json!({ "type": "auto" }));
 }
 

@@ -154,6 +154,11 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether a model may call several functions in one reply, if nobody set it.
+    fn takes_parallel_calls(&self) -> bool {
+        false
+    }
+
     /// What this provider is known not to take.
     fn lacks(&self) -> Members {
         0

@@ -49,6 +49,8 @@ pub struct CallSettings {
     /// Asks for task type and pattern in one call. If it is not set, models on this machine or in a private network are asked
     /// for one after the other: they are mostly small, and small models choose better that way.
     pub one_call_routing: Option<bool>,
+    /// Whether a model may call several functions in one reply. If it is not set, that is as the dialect usually has it.
+    pub parallel_calls: Option<bool>,
     /// How much a model can read and write together, if that is known.
     pub context_tokens: Option<u64>,
     pub prices: Option<Prices>,
@@ -109,6 +111,7 @@ impl Default for CallSettings {
             native_tools: true,
             probe: true,
             one_call_routing: None,
+            parallel_calls: None,
             context_tokens: None,
             prices: None,
         }

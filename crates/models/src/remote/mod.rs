@@ -107,7 +107,7 @@ impl<D: Dialect> Remote<D> {
         let functions = request.tools.as_deref().map(Functions::of);
         let memory = if functions.is_some() { &self.functions } else { &self.schemas };
         let mut enforcement = self.enforcement(request, functions.as_ref(), memory.strongest(&request.prompt));
-        let (mut refused, mut trying) = (None, Trying::new(&self.refused, self.dialect.lacks()));
+        let (mut refused, mut trying) = (None, Trying::new(&self.refused, self.unsaid()));
         loop {
             let began = Instant::now();
             let failure = match self.attempt(request, &enforcement, trying.left_out, on_piece).await {
@@ -152,6 +152,13 @@ impl<D: Dialect> Remote<D> {
                 Some(_) | None => return Err(failure.error),
             }
         }
+    }
+
+    /// What is not said to this model: the provider lacks it, or several calls at once are welcome.
+    fn unsaid(&self) -> Members {
+        let set = self.endpoint.settings.parallel_calls;
+        let may_be_several = set.unwrap_or_else(|| self.dialect.takes_parallel_calls());
+        self.dialect.lacks() | if may_be_several { ONE_CALL } else { 0 }
     }
 
     /// A reply counts as held to its schema only if the model was seen to obey one.

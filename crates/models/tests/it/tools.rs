@@ -204,6 +204,44 @@ async fn functions_are_a_setting() {
     }
 }
 
+/// Some models are better at one call at a time.
+#[tokio::test]
+async fn several_calls_in_a_reply_are_a_setting() {
+    let none = || Value::Null;
+    for (name, parallel_calls, expected) in [
+        ("openai", None, [json!(false), none()]),
+        ("openai", Some(true), [none(), none()]),
+        ("anthropic", None, [none(), none()]),
+        ("anthropic", Some(false), [none(), json!(true)]),
+    ] {
+        let stub = Stub::always(stream(speech::call(name, "web_search", &ARGUMENTS))).await;
+        let settings = CallSettings { parallel_calls, ..patient() };
+        ask(&*provider(name, &stub.base, settings), &offering()).await.0.unwrap();
+        let body = &stub.seen()[0].body;
+        let said = [&body["parallel_tool_calls"], &body["tool_choice"]["disable_parallel_tool_use"]];
+        assert_eq!(said.map(Clone::clone), expected, "{name}, {parallel_calls:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_knows_nothing_of_single_calls_is_not_told_again() {
+    let stub = Stub::start(|_, seen| {
+        if seen.body.to_string().contains("disable_parallel_tool_use") {
+            let message = "tool_choice.any.disable_parallel_tool_use: Extra inputs are not permitted";
+            return answer("400 Bad Request", "", &json!({ "error": { "message": message } }).to_string());
+        }
+        stream(speech::call("anthropic", "web_search", &ARGUMENTS))
+    })
+    .await;
+    let settings = CallSettings { parallel_calls: Some(false), ..patient() };
+    let provider = provider("anthropic", &stub.base, settings);
+    for _ in 0..2 {
+        ask(&*provider, &offering()).await.0.unwrap();
+    }
+    let told = stub.seen().iter().filter(|seen| seen.body.to_string().contains("disable_parallel_tool_use")).count();
+    assert_eq!(told, 1);
+}
+
 /// Refusing schemas says nothing about functions, nor the other way round.
 #[tokio::test]
 async fn schemas_and_functions_are_remembered_apart() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use trellis_models::{ModelSettings, Prices};
 
 /// Everything that can be set for all models.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "connect-timeout-ms",
     "first-token-timeout-ms",
     "between-tokens-timeout-ms",
@@ -20,6 +20,7 @@ const NAMES: [&str; 16] = [
     "keep-requests",
     "probe",
     "one-call-routing",
+    "parallel-calls",
     "extraction-calls",
     "extraction-tokens",
     "extraction-calls-per-day",
@@ -27,7 +28,7 @@ const NAMES: [&str; 16] = [
 ];
 
 /// Everything that can be set for one model.
-const OF_ONE: [&str; 14] = [
+const OF_ONE: [&str; 15] = [
     "dialect",
     "context-tokens",
     "max-tokens",
@@ -37,6 +38,7 @@ const OF_ONE: [&str; 14] = [
     "native-tools",
     "probe",
     "one-call-routing",
+    "parallel-calls",
     "temperature",
     "top-p",
     "reasoning-effort",
@@ -63,6 +65,7 @@ pub(crate) fn set(settings: &mut ModelSettings, name: &str, value: &str) -> Resu
         "keep-requests" => usual.keep_requests = yes(value)?,
         "probe" => usual.probe = yes(value)?,
         "one-call-routing" => usual.one_call_routing = Some(yes(value)?),
+        "parallel-calls" => usual.parallel_calls = Some(yes(value)?),
         "extraction-calls" => facts.of_load.calls = whole(value)?,
         "extraction-tokens" => facts.of_load.tokens = whole(value)?,
         "extraction-calls-per-day" => facts.of_day.calls = whole(value)?,
@@ -89,6 +92,7 @@ pub(crate) fn set_of(settings: &mut ModelSettings, model: &str, name: &str, valu
         "native-tools" => options.native_tools = Some(yes(value)?),
         "probe" => options.probe = Some(yes(value)?),
         "one-call-routing" => options.one_call_routing = Some(yes(value)?),
+        "parallel-calls" => options.parallel_calls = Some(yes(value)?),
         "temperature" => options.temperature = Some(between(value, 2.0)?),
         "top-p" => options.top_p = Some(between(value, 1.0)?),
         "reasoning-effort" => options.reasoning_effort = Some(value.to_owned()),
