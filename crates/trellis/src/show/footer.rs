@@ -27,6 +27,10 @@ pub(crate) fn footer(summary: &RunSummary, ended: &Ended, now: Timestamp, marks:
     if ended.reason == Termination::AnswerPartial {
         lines.push("answered without a result of any tool: all calls failed".yellow().to_string());
     }
+    let lacks_nothing = ended.missing.is_empty() && ended.left_out.is_empty() && ended.error.is_none();
+    if ended.reason == Termination::SubagentsPartial && lacks_nothing {
+        lines.push("answered from partial answers only".yellow().to_string());
+    }
     lines
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use trellis_domain::document::Document;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Accepted, Body, Ended, Observed, Reading, Record, Replied};
+use trellis_domain::run::RunState;
 use trellis_domain::told::Told;
 use trellis_domain::{SessionId, ToolName, counted};
 use trellis_patterns::describe::{Notice, Part, Shown, ShownLine, Tone};
@@ -159,9 +160,10 @@ impl Follow {
         let marks = self.screen.marks;
         let total = ended.total();
         let spent = tokens(total.in_token, total.out_token);
+        let is_whole = ended.reason.run_state() == RunState::Answered && ended.missing.is_empty();
         let (mark, text) = match &ended.error {
             Some(error) => (marks.bad, format!("{}: {error}", ended.reason)),
-            None if ended.missing.is_empty() && ended.left_out.is_empty() => (marks.good, ended.reason.to_string()),
+            None if is_whole && ended.left_out.is_empty() => (marks.good, ended.reason.to_string()),
             None if ended.left_out.is_empty() => (marks.partly, ended.reason.to_string()),
             None => (marks.partly, format!("{}: {}", ended.reason, ended.left_out.join("; "))),
         };
