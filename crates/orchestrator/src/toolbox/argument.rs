@@ -47,8 +47,9 @@ fn refers_to_itself_only(schema: &Value, part: &Value) -> bool {
     match part {
         Value::Object(members) => {
             let is_own = |reference: &str| {
-                DEFINITIONS.iter().any(|name| reference.starts_with(&format!("#/{name}/")))
-                    && schema.pointer(&reference[1..]).is_some()
+                let place = reference.strip_prefix('#').unwrap_or_default();
+                let kept = place.strip_prefix('/').and_then(|place| place.split_once('/'));
+                kept.is_some_and(|(name, _)| DEFINITIONS.contains(&name)) && schema.pointer(place).is_some()
             };
             members.get("$ref").and_then(Value::as_str).is_none_or(is_own)
                 && members.values().all(|part| refers_to_itself_only(schema, part))
