@@ -3,7 +3,7 @@
 
 use crate::asking::Asking;
 use crate::models::{Candidate, Models, Wishes};
-use crate::provider::{ModelReply, Provider, ProviderError, Response};
+use crate::provider::{ContextSize, ModelReply, Provider, ProviderError, Response};
 use crate::reply::ReplyReader;
 use crate::retries::{LONGEST_BUSY_PAUSE, LONGEST_PAUSE, chance, pause_before_retry};
 use crate::template::Templates;
@@ -321,7 +321,8 @@ impl Prompter for TemplatePrompter {
     fn room(&self, need: PromptNeed<'_>) -> Option<u64> {
         let candidates = self.models.candidates(&Wishes::of(need));
         let ready = candidates.iter().filter_map(|candidate| self.models.ready(candidate).ok());
-        Some(bytes_of_material(ready.filter_map(|model| model.context_tokens()).min()?))
+        let sizes = ready.filter_map(|model| model.context_size()).map(ContextSize::tokens);
+        Some(bytes_of_material(sizes.min()?))
     }
 
     fn models(&self) -> Vec<String> {
