@@ -119,9 +119,11 @@ impl RecordedReplies {
         tell(&reply, format, sink);
         reply.content = reader.read(&reply.raw);
         asking.model = reply.prompt.model.take();
+        let details = reply.prompt.details;
         // What follows from a recorded reply is no reply to record again.
         reply.prompt = asking.record();
         reply.prompt.said = None;
+        reply.prompt.details = details;
         reply.prompt.parameters.insert(REPLAYED.to_owned(), source.as_str().into());
         Ok(reply)
     }
