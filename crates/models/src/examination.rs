@@ -47,7 +47,7 @@ pub async fn examine(model: &dyn Provider) -> Examination {
     if is_reached {
         findings.push(schema(model).await);
         findings.push(functions(model).await);
-        findings.push(context(model));
+        findings.push(context(model).await);
     }
     Examination { model: model.name(), is_reached, findings }
 }
@@ -103,9 +103,8 @@ async fn functions(model: &dyn Provider) -> Finding {
     Finding { what: "functions", can, says, refused: refused(&request) }
 }
 
-/// Whoever was asked anything has been asked for its size, too.
-fn context(model: &dyn Provider) -> Finding {
-    let (can, says) = match model.context_size() {
+async fn context(model: &dyn Provider) -> Finding {
+    let (can, says) = match model.context_size().await {
         Some(ContextSize::Set(tokens)) => (Can::Yes, format!("{tokens} tokens, as it is set")),
         Some(ContextSize::Told(tokens)) => (Can::Yes, format!("{tokens} tokens, as its server says")),
         None => {

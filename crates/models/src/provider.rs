@@ -222,9 +222,9 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
         true
     }
 
-    /// How much the model can read and write together, as far as that is known.
-    fn context_size(&self) -> Option<ContextSize> {
-        None
+    /// How much the model can read and write together, as far as that is known. Its server is asked if nobody set it.
+    fn context_size(&self) -> BoxFuture<'_, Option<ContextSize>> {
+        Box::pin(std::future::ready(None))
     }
 
     /// Where calls wait for their turn; none if any number of them can be made.

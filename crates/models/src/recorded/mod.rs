@@ -178,8 +178,8 @@ impl Prompter for RecordedReplies {
         !self.routed_apart
     }
 
-    fn room(&self, _need: PromptNeed<'_>) -> Option<u64> {
-        self.room
+    fn room<'a>(&'a self, _need: PromptNeed<'a>) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(std::future::ready(self.room))
     }
 
     fn models(&self) -> Vec<String> {

@@ -247,7 +247,7 @@ impl<D: Dialect> Remote<D> {
     ) -> Result<ModelReply, Failure> {
         let mut body = self.dialect.body(&self.model, request, enforcement, left_out);
         self.dialect.sample(&mut body, &self.sampling(left_out), left_out);
-        let size = self.size.of(&self.endpoint, &self.model).await;
+        let size = self.size.of(&self.endpoint, &self.model).await.map(ContextSize::tokens);
         let too_long = |words: String| self.endpoint.too_long(&format!("was not asked: {words}"));
         self.dialect.fit(&mut body, size).map_err(too_long)?;
         add(&mut body, &self.endpoint.body);
@@ -412,8 +412,8 @@ impl<D: Dialect> Provider for Remote<D> {
         self.endpoint.settings.one_call_routing.unwrap_or_else(|| !self.endpoint.is_near())
     }
 
-    fn context_size(&self) -> Option<ContextSize> {
-        self.size.known(&self.endpoint)
+    fn context_size(&self) -> BoxFuture<'_, Option<ContextSize>> {
+        Box::pin(self.size.of(&self.endpoint, &self.model))
     }
 
     fn capacity(&self) -> Option<&Arc<CallCapacity>> {

@@ -46,26 +46,21 @@ impl Size {
         Self { described, known: Mutex::default() }
     }
 
-    /// What the operator set, else what the server said when it was asked.
-    pub(super) fn known(&self, endpoint: &Endpoint) -> Option<ContextSize> {
-        let told = || self.known.lock().size.map(ContextSize::Told);
-        endpoint.settings.context_tokens.map(ContextSize::Set).or_else(told)
-    }
-
-    /// The same, after the server was asked if that is due. Calls at the same time share its answer.
-    pub(super) async fn of(&self, endpoint: &Endpoint, model: &str) -> Option<u64> {
-        let is_set = endpoint.settings.context_tokens.is_some();
-        if let Some(described) = self.described.as_ref().filter(|_| !is_set) {
-            let asked = {
-                let mut known = self.known.lock();
-                if known.asked.get().is_some_and(Asked::is_over) {
-                    known.asked = Arc::default();
-                }
-                Arc::clone(&known.asked)
-            };
-            asked.get_or_init(|| self.ask(described, endpoint, model)).await;
+    /// What the operator set, else what the server says. Calls at the same time share its answer.
+    pub(super) async fn of(&self, endpoint: &Endpoint, model: &str) -> Option<ContextSize> {
+        if let Some(set) = endpoint.settings.context_tokens {
+            return Some(ContextSize::Set(set));
         }
-        self.known(endpoint).map(ContextSize::tokens)
+        let described = self.described.as_ref()?;
+        let asked = {
+            let mut known = self.known.lock();
+            if known.asked.get().is_some_and(Asked::is_over) {
+                known.asked = Arc::default();
+            }
+            Arc::clone(&known.asked)
+        };
+        asked.get_or_init(|| self.ask(described, endpoint, model)).await;
+        self.known.lock().size.map(ContextSize::Told)
     }
 
     async fn ask(&self, described: &Described, endpoint: &Endpoint, model: &str) -> Asked {

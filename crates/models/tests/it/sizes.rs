@@ -6,10 +6,12 @@ use crate::{gemini, speech};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use trellis_domain::config::Settings;
 use trellis_models::{
-    Can, Connections, ContextSize, KeyPlace, ModelOptions, ModelSettings, Provider, ProviderSettings, examine,
+    Can, Connections, ContextSize, KeyPlace, ModelOptions, ModelSettings, Models, Provider, ProviderSettings,
+    TemplatePrompter, examine,
 };
-use trellis_orchestrator::ports::RealWorld;
+use trellis_orchestrator::ports::{ModelWish, PromptNeed, Prompter, RealWorld, World};
 
 const KEY: &str = "sk-sizes-0123456789";
 
@@ -33,7 +35,11 @@ fn model(kind: &str, stub: &Stub, options: ModelOptions) -> Arc<dyn Provider> {
         ..ModelSettings::default()
     };
     let variables = |name: &str| (name == "WORK_KEY").then(|| KEY.to_owned());
-    Connections::new(settings, variables, Arc::new(RealWorld)).named("work/m").unwrap()
+    Connections::new(settings, variables, world()).named("work/m").unwrap()
+}
+
+fn world() -> Arc<dyn World> {
+    Arc::new(RealWorld)
 }
 
 /// What each of them tells, and where.
@@ -75,7 +81,7 @@ fn about(stub: &Stub) -> usize {
 }
 
 #[tokio::test]
-async fn each_known_server_is_asked_once_before_its_first_call() {
+async fn each_known_server_is_asked_once() {
     for (kind, place, size) in [
         ("ollama", "/api/show", 1001),
         ("llamacpp", "/props", 1002),
@@ -88,11 +94,11 @@ async fn each_known_server_is_asked_once_before_its_first_call() {
     ] {
         let stub = Stub::described(telling).await;
         let model = model(kind, &stub, ModelOptions::default());
-        assert_eq!(model.context_size(), None, "{kind}");
+        assert_eq!(model.context_size().await, Some(ContextSize::Told(size)), "{kind}");
         for _ in 0..2 {
             assert_eq!(ask::text(&*model).await.unwrap().text, "Moss", "{kind}");
         }
-        assert_eq!(model.context_size(), Some(ContextSize::Told(size)), "{kind}");
+        assert_eq!(model.context_size().await, Some(ContextSize::Told(size)), "{kind}");
         let seen = stub.seen();
         assert_eq!((seen[0].path.as_str(), seen.len(), about(&stub)), (place, 3, 1), "{kind}");
         let sent = if kind == "ollama" { json!({ "model": "m" }).to_string() } else { String::new() };
@@ -107,7 +113,7 @@ async fn a_size_that_is_set_counts_and_nobody_is_asked() {
     let options = ModelOptions { context_tokens: Some(77_000), ..ModelOptions::default() };
     let model = model("vllm", &stub, options);
     ask::text(&*model).await.unwrap();
-    assert_eq!((model.context_size(), about(&stub)), (Some(ContextSize::Set(77_000)), 0));
+    assert_eq!((model.context_size().await, about(&stub)), (Some(ContextSize::Set(77_000)), 0));
 }
 
 #[tokio::test]
@@ -116,7 +122,7 @@ async fn servers_of_which_nothing_is_known_are_not_asked() {
     for kind in ["openai", "mistral"] {
         let model = model(kind, &stub, ModelOptions::default());
         ask::text(&*model).await.unwrap();
-        assert_eq!(model.context_size(), None);
+        assert_eq!(model.context_size().await, None);
     }
     assert_eq!(paths(&stub), ["/v1/chat/completions", "/v1/chat/completions"]);
 }
@@ -154,7 +160,7 @@ async fn a_server_that_cannot_tell_is_no_failure_and_is_asked_again_later() {
         let model = model("vllm", &stub, ModelOptions::default());
         for asked in [1, 1, 2] {
             assert_eq!(ask::text(&*model).await.unwrap().text, "Moss");
-            assert_eq!((model.context_size(), about(&stub)), (None, asked));
+            assert_eq!((model.context_size().await, about(&stub)), (None, asked));
             if stub.seen().len() > 2 {
                 pass(Duration::from_mins(6)).await;
             }
@@ -175,7 +181,7 @@ async fn a_size_is_asked_for_again_after_an_hour_and_holds_until_another_is_told
     let model = model("vllm", &stub, ModelOptions::default());
     for size in [4096, 4096, 8192] {
         ask::text(&*model).await.unwrap();
-        assert_eq!(model.context_size(), Some(ContextSize::Told(size)));
+        assert_eq!(model.context_size().await, Some(ContextSize::Told(size)));
         pass(Duration::from_mins(61)).await;
     }
     assert_eq!(about(&stub), 3);
@@ -194,6 +200,17 @@ async fn the_examination_says_how_much_a_model_can_read_and_who_says_so() {
     assert_eq!(says("tgi", set).await, (Can::Yes, "77 tokens, as it is set".to_owned()));
     let (can, words) = says("openai", ModelOptions::default()).await;
     assert!(can == Can::Partly && words.contains("set context-tokens"), "{words}");
+}
+
+#[tokio::test]
+async fn the_room_for_material_is_known_before_anything_is_asked() {
+    let stub = Stub::described(telling).await;
+    let models = Models::new(model("lmstudio", &stub, ModelOptions::default()));
+    let prompter = TemplatePrompter::with_models(models.or(model("tgi", &stub, ModelOptions::default())), world());
+    let settings = Settings::take(1, []).0;
+    let need = PromptNeed { settings: &settings, id: "agent-react", wish: ModelWish::default() };
+    assert_eq!(prompter.room(need).await, Some(1003 * 3 / 2), "of the one that can read least, half");
+    assert_eq!(paths(&stub), ["/api/v0/models", "/info"]);
 }
 
 #[tokio::test]
