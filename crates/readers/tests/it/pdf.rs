@@ -120,6 +120,23 @@ async fn files_that_nest_without_end_harm_only_their_own_reading() {
     }
 }
 
+/// Whoever looks for what the first page inherits goes round for ever.
+#[tokio::test]
+async fn a_page_that_is_its_own_parent_is_left_out() {
+    let content = String::from_utf8(words("The second page")).unwrap();
+    let stream = format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len());
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>",
+        "<< /Type /Page /Parent 3 0 R /Contents 5 0 R >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R /Resources << /Font << /F1 6 0 R >> >> >>",
+        stream.as_str(),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+    ];
+    let document = read(file_of(&objects.map(|object| object.as_bytes().to_vec()))).await.unwrap();
+    assert_eq!(document.extracted.unwrap().trim(), "[Page 2]\nThe second page");
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_unpacks_to_gigabytes_harms_nobody() {
