@@ -18,7 +18,8 @@ async fn server(answers: Vec<(u16, Value)>) -> (String, Arc<Mutex<Vec<(String, V
     tokio::spawn(async move {
         for (status, answer) in answers {
             let (mut stream, _) = listener.accept().await.unwrap();
-            noted.lock().push(request(&mut stream).await);
+            let seen = request(&mut stream).await;
+            noted.lock().push(seen);
             respond(&mut stream, status, &answer).await;
         }
     });
