@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trellis_domain::decision::{DecidedBy, Decision, DecisionKind, Enforcement};
-use trellis_domain::record::{Body, Core, Observed, Reading, Record, Replied, Routed};
+use trellis_domain::record::{Body, Core, ModelCall, Observed, Reading, Record, Replied, Routed};
 use trellis_domain::run::Termination;
 use trellis_domain::usage::Usage;
 use trellis_domain::{RunId, SessionId};
@@ -33,6 +33,9 @@ pub struct Outcome {
     pub in_token: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_token: Option<u64>,
+    /// What the models cost by the prices that are set for them, in millionths. None if one of them has no price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
     /// From the question to the end, without the time that nobody served the store. Waiting for a turn at a model counts.
     /// None if no model was asked, but a recording of its replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,6 +123,9 @@ impl Outcome {
         }
         outcome.model_calls = u64::from(usage.model_calls);
         (outcome.in_token, outcome.out_token) = (usage.in_token, usage.out_token);
+        // A part of what was paid is not what was paid.
+        let is_priced = !records.iter().any(|record| is_without_price(&record.body));
+        outcome.cost_micros = usage.details.cost_micros.filter(|_| is_priced);
         Self { ms: (!records.is_empty()).then(|| duration(records)), ..outcome }
     }
 
@@ -185,6 +191,31 @@ impl Outcome {
         };
         self.task_type = choice(DecisionKind::TaskType, &routed.task_type);
         self.pattern = choice(DecisionKind::Pattern, &routed.pattern);
+    }
+}
+
+/// Whether a model replied that has no price, or whose provider does not count.
+fn is_without_price(body: &Body) -> bool {
+    match body {
+        Body::Replied(replied) => {
+            let is_answered =
+                [replied.in_token, replied.out_token].iter().any(Option::is_some) || replied.model.is_some();
+            is_answered && replied.prompt.details.cost_micros.is_none()
+        }
+        Body::Observed(Observed { usage, calls, .. }) => {
+            let is_unknown = |call: &ModelCall| call.reply.is_some() && call.prompt.details.cost_micros.is_none();
+            usage.model_calls > 0 && usage.details.cost_micros.is_none() || calls.iter().any(is_unknown)
+        }
+        Body::Accepted(_)
+        | Body::Routed(_)
+        | Body::FannedOut(_)
+        | Body::Joined(_)
+        | Body::Intended(_)
+        | Body::InputRequired(_)
+        | Body::Parked(_)
+        | Body::Settled(_)
+        | Body::Told(_)
+        | Body::Ended(_) => false,
     }
 }
 

@@ -3,6 +3,7 @@ use serde_json::json;
 use trellis_domain::document::Document;
 use trellis_domain::limits::Limits;
 use trellis_domain::record::{Ended, FORMAT, FailedAttempt, Header, ModelCall, Name, PromptUse};
+use trellis_domain::usage::TokenDetails;
 use trellis_domain::{Flow, Hash, Timestamp, Workspace};
 
 const ROOT: &str = "root";
@@ -146,6 +147,7 @@ fn a_run_is_summed_up_with_its_subagents() {
         model_calls: 6,
         in_token: Some(140),
         out_token: Some(8),
+        cost_micros: None,
         ms: Some(400),
         tool_calls: vec![CalledTool { name: "search".into(), arguments: search }],
         replies: 4,
@@ -170,6 +172,37 @@ fn what_came_too_late_costs_but_does_not_count() {
     let outcome = Outcome::of(&[record(ROOT, "end", 20, ended("", 0)), late]);
     assert_eq!((outcome.model_calls, outcome.tokens()), (1, Some(12)));
     assert_eq!((outcome.replies, outcome.tool_calls.len(), outcome.answer), (0, 0, None));
+}
+
+#[test]
+fn what_a_run_cost_is_known_if_every_model_has_a_price() {
+    let details = |cost_micros| TokenDetails { cost_micros, ..TokenDetails::default() };
+    let reply = |cost_micros| {
+        let prompt = PromptUse { details: details(cost_micros), ..PromptUse::default() };
+        record(ROOT, "i1", 10, Replied { prompt, ..replied(Reading::answered("moss")) })
+    };
+    let of_tool = |cost_micros| {
+        let prompt = PromptUse { details: details(cost_micros), ..PromptUse::default() };
+        let call = ModelCall { prompt, reply: Some("moss".into()), ..ModelCall::default() };
+        let usage = call.usage();
+        let (idempotency_key, calls) = (Some("k".into()), vec![call]);
+        let (result, error, state, trace) = (None, None, None, Vec::new());
+        record(
+            ROOT,
+            "i1/observation",
+            20,
+            Body::Observed(Observed { result, error, ms: 3, state, idempotency_key, usage, trace, calls }),
+        )
+    };
+    let unanswered = || {
+        let failed = Reading::Failed { reason: "x".into() };
+        record(ROOT, "i2", 30, Replied { in_token: None, out_token: None, ..replied(failed) })
+    };
+    let cost = |records: &[Record]| Outcome::of(records).cost_micros;
+    assert_eq!(cost(&[reply(Some(40)), of_tool(Some(2)), unanswered()]), Some(42));
+    assert_eq!(cost(&[reply(Some(40)), reply(None)]), None, "a part of it is not the whole");
+    assert_eq!(cost(&[reply(Some(40)), of_tool(None)]), None);
+    assert_eq!((cost(&[reply(None)]), cost(&[unanswered()]), cost(&[])), (None, None, None));
 }
 
 #[test]

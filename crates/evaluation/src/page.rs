@@ -1,7 +1,8 @@
 //! A report as one page that needs nothing else: no scripts, no fonts, no pictures.
 
+use crate::outcome::Outcome;
 use crate::report::Report;
-use crate::table::shown;
+use crate::table::{UNKNOWN, paid, shown};
 use crate::trial::Trial;
 
 const STYLE: &str = "body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:80rem;padding:0 1rem;\
@@ -30,7 +31,8 @@ impl Report {
         let trials = self.rows.iter().map(|row| {
             let summary = format!("{} / {}", escaped(&row.model), escaped(&row.pattern));
             let trials = self.trials_of(row).map(trial_row).collect::<String>();
-            let head = "<th>item</th><th>verdict</th><th>answer</th><th>chosen</th><th>tokens</th><th>calls</th><th>ms</th>";
+            let head = "<th>item</th><th>verdict</th><th>answer</th><th>chosen</th><th>tokens</th><th>cost</th>\
+                        <th>calls</th><th>ms</th>";
             format!("<details><summary>{summary}</summary><div class=\"scroll\"><table><tr>{head}</tr>\n{trials}</table></div></details>\n")
         });
         let trials = trials.collect::<String>();
@@ -64,9 +66,17 @@ fn trial_row(trial: &Trial) -> String {
     let item = format!("{} #{}", trial.item, trial.key.repeat);
     let class = if trial.is_right() == Some(false) { " class=\"wrong\"" } else { "" };
     let ms = outcome.ms.map_or_else(|| "–".to_owned(), |ms| ms.to_string());
-    let figures = [tokens, outcome.model_calls.to_string(), ms].map(|text| cell(&text)).concat();
+    let figures = [tokens, cost_of(outcome), outcome.model_calls.to_string(), ms].map(|text| cell(&text)).concat();
     let answer = format!("<td><pre>{}</pre></td>", escaped(answer));
     format!("<tr{class}>{}{}{answer}{}{figures}</tr>\n", cell(&item), cell(&verdict), cell(&chosen))
+}
+
+fn cost_of(outcome: &Outcome) -> String {
+    match outcome.cost_micros {
+        Some(micros) => paid(micros),
+        None if outcome.model_calls > 0 => UNKNOWN.to_owned(),
+        None => "–".to_owned(),
+    }
 }
 
 fn cell(text: &str) -> String {

@@ -40,6 +40,10 @@ pub struct Row {
     pub tokens_mean: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_interval: Option<Interval>,
+    /// What the models cost, in millionths of the currency that prices are set in. None unless it is known of all trials.
+    pub cost_micros_mean: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros_interval: Option<Interval>,
     /// Calls to models.
     pub calls_mean: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,6 +142,10 @@ impl Row {
         let sum = |count: fn(&crate::Outcome) -> u64| outcomes().map(count).sum::<u64>();
         let ms: Vec<u64> = outcomes().filter_map(|outcome| outcome.ms).collect();
         let tokens: Vec<u64> = outcomes().filter_map(crate::Outcome::tokens).collect();
+        let asking = outcomes().filter(|outcome| outcome.model_calls > 0);
+        // A mean of some of them would look like one of all.
+        let costs: Option<Vec<u64>> = asking.map(|outcome| outcome.cost_micros).collect();
+        let costs = costs.unwrap_or_default();
         let calls: Vec<u64> = outcomes().map(|outcome| outcome.model_calls).collect();
         // Nothing takes less than nothing.
         let of_mean = |values: &[u64]| {
@@ -158,6 +166,8 @@ impl Row {
             unanswered: known(unanswered),
             tokens_mean: mean(tokens.iter().copied()),
             tokens_interval: of_mean(&tokens),
+            cost_micros_mean: mean(costs.iter().copied()),
+            cost_micros_interval: of_mean(&costs),
             calls_mean: mean(calls.iter().copied()),
             calls_interval: of_mean(&calls),
             ms_p50: percentile(&ms, 50),

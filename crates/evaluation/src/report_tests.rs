@@ -14,6 +14,7 @@ fn trial(model: &str, pattern: &str, item: &str, right: bool, tokens: u64) -> Tr
         pattern: chosen("react", by),
         task_type: chosen("general", if tokens > 300 { DecidedBy::Fallback } else { by }),
         in_token: Some(tokens),
+        cost_micros: (model == "large").then_some(tokens * 5),
         model_calls: 3,
         ms: Some(tokens * 2),
         replies: 4,
@@ -67,13 +68,41 @@ fn regret_is_what_the_router_lost_against_the_cheapest_right_pattern() {
 #[test]
 fn the_table_has_the_columns_that_were_judged() {
     expect![[r"
-        model  pattern  n           right  unanswered        tokens          calls         p50 ms          p95 ms   unreadable    repaired        fallback        enforced        echo               regret
-        small  auto     2     50 % [9–91]  0 % [0–66]   250 [0–544]  3.0 [3.0–3.0]  200 [200–800]   800 [200–800]  25 % [7–59]  0 % [0–32]     50 % [9–91]  100 % [51–100]  0 % [0–66]  +250, 1 of 2 missed
-        small  react    2  100 % [34–100]  0 % [0–66]  120 [61–179]  3.0 [3.0–3.0]  180 [180–300]   300 [180–300]  25 % [7–59]  0 % [0–32]               –  100 % [51–100]  0 % [0–66]                    –
-        small  debate   2     50 % [9–91]  0 % [0–66]  455 [0–1327]  3.0 [3.0–3.0]   20 [20–1800]  1800 [20–1800]  25 % [7–59]  0 % [0–32]  100 % [21–100]  100 % [51–100]  0 % [0–66]                    –
-        large  auto     1  100 % [21–100]  0 % [0–79]           200            3.0            400             400  25 % [5–70]  0 % [0–49]      0 % [0–79]  100 % [34–100]  0 % [0–79]                    –
+        model  pattern  n           right  unanswered        tokens      cost          calls         p50 ms          p95 ms   unreadable    repaired        fallback        enforced        echo               regret
+        small  auto     2     50 % [9–91]  0 % [0–66]   250 [0–544]   unknown  3.0 [3.0–3.0]  200 [200–800]   800 [200–800]  25 % [7–59]  0 % [0–32]     50 % [9–91]  100 % [51–100]  0 % [0–66]  +250, 1 of 2 missed
+        small  react    2  100 % [34–100]  0 % [0–66]  120 [61–179]   unknown  3.0 [3.0–3.0]  180 [180–300]   300 [180–300]  25 % [7–59]  0 % [0–32]               –  100 % [51–100]  0 % [0–66]                    –
+        small  debate   2     50 % [9–91]  0 % [0–66]  455 [0–1327]   unknown  3.0 [3.0–3.0]   20 [20–1800]  1800 [20–1800]  25 % [7–59]  0 % [0–32]  100 % [21–100]  100 % [51–100]  0 % [0–66]                    –
+        large  auto     1  100 % [21–100]  0 % [0–79]           200  0.001000            3.0            400             400  25 % [5–70]  0 % [0–49]      0 % [0–79]  100 % [34–100]  0 % [0–79]                    –
     "]]
     .assert_eq(&report().to_table());
+}
+
+#[test]
+fn what_models_cost_is_known_of_all_trials_or_of_none() {
+    let paid = |item: &str, tokens: u64| trial("large", "auto", item, true, tokens);
+    let free = Trial { outcome: Outcome::default(), ..paid("c", 1) };
+    let report = Report::new("s", vec![paid("a", 200), paid("b", 600), free.clone()]);
+    let row = &report.rows[0];
+    assert_eq!(row.cost_micros_mean, Some(2000.0), "who was not asked is not paid");
+    assert!(row.cost_micros_interval.is_some_and(|interval| interval.low > 0.0 && interval.high < 4000.0));
+    assert!(report.to_table().contains("0.002000 [0.000040–0.003960]"), "{}", report.to_table());
+    let page = report.to_page();
+    for cell in ["<td>0.001000</td>", "<td>0.003000</td>", "<td>–</td>"] {
+        assert!(page.contains(cell), "{cell}: {page}");
+    }
+    let json = report.to_json();
+    assert!(json.contains("\"cost_micros_mean\": 2000.0") && json.contains("\"cost_micros\": 3000"), "{json}");
+
+    let mut unpriced = paid("d", 200);
+    unpriced.outcome.cost_micros = None;
+    let mixed = Report::new("s", vec![paid("a", 200), unpriced]);
+    assert_eq!((mixed.rows[0].cost_micros_mean, mixed.rows[0].cost_micros_interval), (None, None));
+    assert!(mixed.to_table().contains("unknown") && mixed.to_page().contains("<td>unknown</td>"));
+    assert!(mixed.to_json().contains("\"cost_micros_mean\": null"), "{}", mixed.to_json());
+    assert!(!Report::new("s", vec![free]).to_table().contains("cost"), "nobody was asked");
+
+    let dearer = Report::new("s", vec![paid("a", 300)]).compare(&Report::new("s", vec![paid("a", 200)]));
+    assert!(dearer.to_table().contains("0.001000  0.001500   +0.000500"), "{}", dearer.to_table());
 }
 
 #[test]

@@ -13,12 +13,20 @@ pub(crate) struct Column {
     /// The same as a number, for differences; in hundredths for shares.
     number: fn(&Row) -> Option<f64>,
     unit: &'static str,
+    /// Of a difference.
+    decimals: usize,
     /// What a column says, for those who read it for the first time.
     pub(crate) meaning: &'static str,
 }
 
 /// Besides its figure it says how much was missed.
 const REGRET: &str = "regret";
+
+/// What something cost that has no price.
+pub(crate) const UNKNOWN: &str = "unknown";
+
+/// A call may cost a thousandth.
+const COST_DECIMALS: usize = 6;
 
 /// Percentage points: what shares differ by.
 const POINTS: &str = " pp";
@@ -30,6 +38,7 @@ macro_rules! share {
             value: |row| row.$field.as_ref().map(Share::to_string),
             number: |row| row.$field.map(|share| share.rate * 100.0),
             unit: POINTS,
+            decimals: 1,
             meaning: $meaning,
         }
     };
@@ -42,6 +51,7 @@ macro_rules! number {
             value: |row| ($number)(row).map(|value: f64| figure(value, row.$interval, $decimals)),
             number: $number,
             unit: "",
+            decimals: 1,
             meaning: $meaning,
         }
     };
@@ -56,6 +66,23 @@ fn figure(value: f64, interval: Option<Interval>, decimals: usize) -> String {
     format!("{value:.decimals$}{}", interval.unwrap_or_default())
 }
 
+fn in_units(micros: f64) -> f64 {
+    micros / 1e6
+}
+
+/// One cost, as it stands beside others.
+pub(crate) fn paid(micros: u64) -> String {
+    figure(in_units(crate::statistics::float_of(micros)), None, COST_DECIMALS)
+}
+
+fn cost(row: &Row) -> Option<String> {
+    let in_units_of = |Interval { low, high }| Interval { low: in_units(low), high: in_units(high) };
+    let interval = row.cost_micros_interval.map(in_units_of);
+    let known = row.cost_micros_mean.map(|mean| figure(in_units(mean), interval, COST_DECIMALS));
+    // Where no model was asked there is nothing to know.
+    known.or_else(|| row.calls_mean.is_some_and(|calls| calls > 0.0).then(|| UNKNOWN.to_owned()))
+}
+
 fn missed(regret: Regret) -> String {
     let interval = regret.extra_interval.map(|interval| format!(" {interval}")).unwrap_or_default();
     let extra = regret.extra_tokens.map_or_else(|| "?".to_owned(), |extra| format!("{extra:+.0}{interval}"));
@@ -68,6 +95,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         value: |row| (!row.not_covered.is_empty()).then(|| row.not_covered.len().to_string()),
         number: |row| Some(float(row.not_covered.len())),
         unit: "",
+        decimals: 1,
         meaning: "trials that the recording could not answer; all other figures are about the rest",
     },
     share!("right", right, "right answers, with the 95 % interval"),
@@ -76,6 +104,14 @@ pub(crate) const COLUMNS: &[Column] = &[
     share!("in budget", within_budget, "within tokens, time and calls"),
     share!("unanswered", unanswered, "trials without an answer"),
     number!("tokens", 0, "tokens in and out, mean", |row: &Row| row.tokens_mean, tokens_interval),
+    Column {
+        title: "cost",
+        value: cost,
+        number: |row| row.cost_micros_mean.map(in_units),
+        unit: "",
+        decimals: COST_DECIMALS,
+        meaning: "what the models cost by the prices that are set for them, mean; unknown where one has no price",
+    },
     number!("calls", 1, "calls to models, mean", |row: &Row| row.calls_mean, calls_interval),
     number!("p50 ms", 0, "half of the trials took at most this", |row: &Row| as_float(row.ms_p50), ms_p50_interval),
     number!("p95 ms", 0, "19 of 20 trials took at most this", |row: &Row| as_float(row.ms_p95), ms_p95_interval),
@@ -90,6 +126,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         value: |row| row.regret.map(missed),
         number: |row| row.regret.and_then(|regret| regret.extra_tokens),
         unit: "",
+        decimals: 1,
         meaning: "tokens above the cheapest pattern that is right, and what the router made wrong though one is right",
     },
 ];
@@ -139,8 +176,9 @@ impl Comparison {
                 if said[0] == said[1] || is_same && column.title != REGRET {
                     continue;
                 }
+                let (decimals, unit) = (column.decimals, column.unit);
                 let difference =
-                    numbers.map_or_else(String::new, |(before, now)| format!("{:+.1}{}", now - before, column.unit));
+                    numbers.map_or_else(String::new, |(before, now)| format!("{:+.decimals$}{unit}", now - before));
                 let [before, after] = said;
                 lines.push(vec![
                     now.model.clone(),

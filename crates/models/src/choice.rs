@@ -1,6 +1,7 @@
 //! Which models are asked: those that are named, else the one that the environment knows how to reach.
 
 use crate::cloud::{CloudAccess, CloudError};
+use crate::described::Described;
 use crate::dialect::{DialectKind, Quirks, path_of};
 use crate::embedding::{EmbeddingDialect, RemoteEmbedder};
 use crate::provider::Provider;
@@ -42,6 +43,7 @@ pub struct RemoteChoice {
     headers: Vec<(String, String)>,
     body: Map<String, Value>,
     quirks: Quirks,
+    described: Option<Described>,
     /// The operator set it up: with a key, an address or a place in the settings.
     is_set_up: bool,
     max_tokens: Option<u32>,
@@ -152,7 +154,9 @@ impl Known<'_> {
         let cloud = cloud.map(|cloud| cloud.access(self.variable)).transpose();
         let cloud = cloud.map_err(|error| ChoiceError::Cloud { provider: name.to_owned(), error })?;
         // A server elsewhere is only like the service if somebody said so.
-        let like = services::at(&base).or(service.filter(|service| configured.is_some() || service.address.is_none()));
+        let is_meant = |service: &&Service| configured.is_some() || service.address.is_none() || !is_elsewhere;
+        let like = services::at(&base).or(service.filter(is_meant));
+        let by_service = || like.filter(|service| service.dialect == dialect).and_then(|service| service.described);
         let usual = dialect.headers().iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let headers = usual.chain(own.headers.clone()).collect();
         let key_header = service.and_then(|service| service.key_header).map(str::to_owned);
@@ -171,6 +175,7 @@ impl Known<'_> {
             headers,
             body: own.body.clone(),
             quirks: like.map(|service| service.quirks).unwrap_or_default(),
+            described: dialect.described().or_else(by_service),
             max_tokens: self.max_tokens(service)?,
         })
     }
@@ -373,11 +378,12 @@ impl RemoteChoice {
         world: Arc<dyn World>,
     ) -> Result<Arc<dyn Provider>, ChoiceError> {
         let access = self.open(&world)?;
-        let Self { provider: name, model, dialect, base, path, headers, body, quirks, max_tokens, .. } = self;
+        let Self { provider: name, model, dialect, base, path, headers, body, quirks, described, max_tokens, .. } =
+            self;
         let config = EndpointConfig { name, base, path, access, headers, body };
         let endpoint = Endpoint::new(config, settings, world)?;
         let Room { capacity, pace } = room;
-        Ok(dialect.connect(Connection { endpoint, model, capacity, pace }, quirks, max_tokens))
+        Ok(dialect.connect(Connection { endpoint, model, capacity, pace, described }, quirks, max_tokens))
     }
 
     /// The same for a model that makes vectors.

@@ -16,6 +16,8 @@ const TEXTS: usize = 64;
 const BYTES: usize = 128 << 10;
 /// More of a text is not sent: models read a few thousand tokens.
 const LONGEST_TEXT: usize = 24 << 10;
+/// Stands for a text without words: OpenAI refuses those, and all that was asked beside them. Ollama makes no vector.
+const WORDLESS: &str = ".";
 /// Requests at a time.
 const AT_ONCE: usize = 4;
 /// Most bytes of an answer: 64 vectors of 4,096 numbers, each written out.
@@ -103,8 +105,7 @@ impl RemoteEmbedder {
 
     async fn all(&self, texts: Vec<String>, role: TextRole) -> Result<Vec<Vec<f32>>, EmbedError> {
         let prefix = prefix(&self.model, role);
-        let texts: Vec<String> =
-            texts.iter().map(|text| format!("{prefix}{}", &text[..text.floor_char_boundary(LONGEST_TEXT)])).collect();
+        let texts: Vec<String> = texts.iter().map(|text| format!("{prefix}{}", sent(text))).collect();
         let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(texts.len());
         for batch in batches(&texts) {
             vectors.extend(self.batch(&texts[batch]).await.map_err(outcome)?);
@@ -166,6 +167,12 @@ fn outcome(error: ProviderError) -> EmbedError {
         | ProviderError::TooLong { reason }
         | ProviderError::ToolsRefused { reason } => EmbedError::Permanent { reason },
     }
+}
+
+/// What of a text goes out.
+fn sent(text: &str) -> &str {
+    let text = if text.trim().is_empty() { WORDLESS } else { text };
+    &text[..text.floor_char_boundary(LONGEST_TEXT)]
 }
 
 /// Texts that go out together.

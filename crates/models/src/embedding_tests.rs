@@ -4,8 +4,9 @@ use crate::{Connections, ModelSettings, ProviderSettings};
 use parking_lot::Mutex;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
-use trellis_domain::Timestamp;
+use tokio::net::{TcpListener, TcpStream};
+use trellis_domain::{Hash, Timestamp};
+use trellis_orchestrator::contract::embedder as contract;
 use trellis_orchestrator::ports::RealWorld;
 
 /// A server that gives these answers, one after the other, and remembers what it was asked.
@@ -17,25 +18,84 @@ async fn server(answers: Vec<(u16, Value)>) -> (String, Arc<Mutex<Vec<(String, V
     tokio::spawn(async move {
         for (status, answer) in answers {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let mut request = Vec::new();
-            let (head, body) = loop {
-                let mut buffer = vec![0; 65_536];
-                let read = stream.read(&mut buffer).await.unwrap();
-                request.extend_from_slice(&buffer[..read]);
-                let text = String::from_utf8_lossy(&request).into_owned();
-                if let Some((head, body)) = text.split_once("\r\n\r\n")
-                    && let Ok(body) = serde_json::from_str::<Value>(body)
-                {
-                    break (head.to_owned(), body);
-                }
-            };
-            noted.lock().push((head, body));
-            let answer = answer.to_string();
-            let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
-            stream.write_all(format!("{head}{answer}").as_bytes()).await.unwrap();
+            let seen = request(&mut stream).await;
+            noted.lock().push(seen);
+            respond(&mut stream, status, &answer).await;
         }
     });
     (address, asked)
+}
+
+async fn request(stream: &mut TcpStream) -> (String, Value) {
+    let mut request = Vec::new();
+    loop {
+        let mut buffer = vec![0; 65_536];
+        let read = stream.read(&mut buffer).await.unwrap();
+        request.extend_from_slice(&buffer[..read]);
+        let text = String::from_utf8_lossy(&request).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n")
+            && let Ok(body) = serde_json::from_str::<Value>(body)
+        {
+            return (head.to_owned(), body);
+        }
+    }
+}
+
+async fn respond(stream: &mut TcpStream, status: u16, answer: &Value) {
+    let answer = answer.to_string();
+    let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
+    stream.write_all(format!("{head}{answer}").as_bytes()).await.unwrap();
+}
+
+/// A server with a model, which speaks both dialects and does with empty texts what the real ones do.
+async fn model_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (head, body) = request(&mut stream).await;
+            let texts = body["input"].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
+            let texts: Vec<_> = texts.collect();
+            let (status, answer) = if head.starts_with("POST /api/embed ") {
+                (200, json!({ "embeddings": texts.iter().map(|text| vector_of(text)).collect::<Vec<_>>() }))
+            } else if texts.iter().any(|text| text.trim().is_empty()) {
+                (400, json!({ "error": { "message": "'$.input' is invalid", "type": "invalid_request_error" } }))
+            } else {
+                let entry = |(index, text): (usize, &&str)| json!({ "index": index, "embedding": vector_of(text) });
+                let entries: Vec<_> = texts.iter().enumerate().rev().map(entry).collect();
+                (200, json!({ "object": "list", "data": entries }))
+            };
+            respond(&mut stream, status, &answer).await;
+        }
+    });
+    address
+}
+
+/// Another one for each text; none for a text without words.
+fn vector_of(text: &str) -> Vec<f64> {
+    let hash = Hash::of(text).to_string();
+    let digits = hash.chars().filter_map(|digit| digit.to_digit(16)).take(8);
+    if text.trim().is_empty() { Vec::new() } else { digits.map(|digit| f64::from(digit) + 0.25).collect() }
+}
+
+#[tokio::test]
+async fn each_dialect_keeps_the_contract() {
+    let server = model_server().await;
+    for (name, kind, base) in [
+        ("box/m", "openai", format!("{server}/v1")),
+        ("near/m", "ollama", server.clone()),
+        ("near/nomic-embed-text", "ollama", server.clone()),
+    ] {
+        contract::suite(&*embedder(name, kind, &base).unwrap()).await;
+    }
+    for (name, kind) in [("box/m", "openai"), ("near/m", "ollama")] {
+        let (address, _) = server_that_refuses().await;
+        contract::refused(&*embedder(name, kind, &address).unwrap(), "no such model").await;
+    }
+}
+
+async fn server_that_refuses() -> (String, Arc<Mutex<Vec<(String, Value)>>>) {
+    server(vec![(404, json!({ "error": "no such model,\nask for another" }))]).await
 }
 
 /// Nobody waits between attempts.

@@ -1,6 +1,6 @@
 //! What a model can do, found out by asking it a few small questions.
 
-use crate::provider::{LastSent, ModelReply, ModelRequest, Provider, ProviderError};
+use crate::provider::{ContextSize, LastSent, ModelReply, ModelRequest, Provider, ProviderError};
 use serde_json::{Map, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub enum Can {
     No,
 }
 
-/// Asks for a plain reply, one under a schema, and a call of a function.
+/// Asks for a plain reply, one under a schema, and a call of a function; and says how much the model can read.
 pub async fn examine(model: &dyn Provider) -> Examination {
     let plain = plain(model).await;
     let is_reached = plain.can != Can::No;
@@ -47,6 +47,7 @@ pub async fn examine(model: &dyn Provider) -> Examination {
     if is_reached {
         findings.push(schema(model).await);
         findings.push(functions(model).await);
+        findings.push(context(model).await);
     }
     Examination { model: model.name(), is_reached, findings }
 }
@@ -109,6 +110,17 @@ async fn functions(model: &dyn Provider) -> Finding {
 fn was_held_to_json(request: &ModelRequest) -> bool {
     let sent = request.sent.take();
     sent.is_some_and(|sent| sent.parameters.get("response_format").is_some_and(|it| it["type"] == "json_object"))
+}
+
+async fn context(model: &dyn Provider) -> Finding {
+    let (can, says) = match model.context_size().await {
+        Some(ContextSize::Set(tokens)) => (Can::Yes, format!("{tokens} tokens, as it is set")),
+        Some(ContextSize::Told(tokens)) => (Can::Yes, format!("{tokens} tokens, as its server says")),
+        None => {
+            (Can::Partly, "not known; set context-tokens of this model, so that prompts are made to fit".to_owned())
+        }
+    };
+    Finding { what: "context", can, says, refused: Vec::new() }
 }
 
 /// Whether the reply had to be what it is.

@@ -9,6 +9,7 @@ mod cloud;
 mod connections;
 mod conversation;
 mod credentials;
+mod described;
 mod dialect;
 mod embedding;
 mod examination;
@@ -38,7 +39,9 @@ pub use examination::{Can, Examination, Finding, examine};
 pub use models::Models;
 pub use prompt_text::PromptText;
 pub use prompter::TemplatePrompter;
-pub use provider::{LastSent, ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Response, Sent, Turn};
+pub use provider::{
+    ContextSize, LastSent, ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Response, Sent, Turn,
+};
 pub use recorded::{NotRecorded, RecordedReplies, RecordedRun};
 pub use rehearsal::{NOTE, Rehearsal};
 pub use remote::{CallSettings, EndpointError, Prices, RateLimit, Sampling};

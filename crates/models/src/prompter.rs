@@ -3,7 +3,7 @@
 
 use crate::asking::Asking;
 use crate::models::{Candidate, Models, Wishes};
-use crate::provider::{ModelReply, Provider, ProviderError, Response};
+use crate::provider::{ContextSize, ModelReply, Provider, ProviderError, Response};
 use crate::reply::ReplyReader;
 use crate::retries::{LONGEST_BUSY_PAUSE, LONGEST_PAUSE, chance, pause_before_retry};
 use crate::template::Templates;
@@ -319,10 +319,17 @@ impl Prompter for TemplatePrompter {
     }
 
     /// Of those that may have to answer, the one that can read least counts.
-    fn room(&self, need: PromptNeed<'_>) -> Option<u64> {
-        let candidates = self.models.candidates(&Wishes::of(need));
-        let ready = candidates.iter().filter_map(|candidate| self.models.ready(candidate).ok());
-        Some(bytes_of_material(ready.filter_map(|model| model.context_tokens()).min()?))
+    fn room<'a>(&'a self, need: PromptNeed<'a>) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(async move {
+            let candidates = self.models.candidates(&Wishes::of(need));
+            let mut least = None;
+            for candidate in &candidates {
+                let Ok(model) = self.models.ready(candidate) else { continue };
+                let size = model.context_size().await.map(ContextSize::tokens);
+                least = least.into_iter().chain(size).min();
+            }
+            least.map(bytes_of_material)
+        })
     }
 
     fn models(&self) -> Vec<String> {

@@ -173,6 +173,23 @@ pub enum ProviderError {
     ToolsRefused { reason: String },
 }
 
+/// How many tokens a model can read and write together, by whoever said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContextSize {
+    /// The operator.
+    Set(u64),
+    /// Its server, when it was asked.
+    Told(u64),
+}
+
+impl ContextSize {
+    pub fn tokens(self) -> u64 {
+        match self {
+            Self::Set(tokens) | Self::Told(tokens) => tokens,
+        }
+    }
+}
+
 /// A turn that was waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Turn(pub u64);
@@ -205,9 +222,9 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
         true
     }
 
-    /// How many tokens the model can read and write, as far as that is known.
-    fn context_tokens(&self) -> Option<u64> {
-        None
+    /// How much the model can read and write together, as far as that is known. Its server is asked if nobody set it.
+    fn context_size(&self) -> BoxFuture<'_, Option<ContextSize>> {
+        Box::pin(std::future::ready(None))
     }
 
     /// Where calls wait for their turn; none if any number of them can be made.

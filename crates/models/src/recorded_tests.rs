@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use trellis_domain::config::{Settings, StoredItem};
 use trellis_domain::record::{Body, FORMAT, Header, PromptUse, Reading, Record, Replied};
+use trellis_domain::usage::TokenDetails;
 use trellis_domain::{Flow, SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ports::{CallLabels, RealWorld, ReplyContent};
 
@@ -25,7 +26,9 @@ impl Provider for Counting {
         _: &'a mut OnPiece<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ProviderError>> {
         let text = format!("reply {}", self.0.fetch_add(1, Ordering::Relaxed));
-        Box::pin(std::future::ready(Ok(ModelReply { text, model: "answered".to_owned(), ..ModelReply::default() })))
+        let details = TokenDetails { cost_micros: Some(7), ..TokenDetails::default() };
+        let reply = ModelReply { text, model: "answered".to_owned(), details, ..ModelReply::default() };
+        Box::pin(std::future::ready(Ok(reply)))
     }
 }
 
@@ -146,9 +149,10 @@ async fn a_reply_is_read_and_recorded_anew() {
     assert_eq!((heard.0.as_str(), reply.content), ("reply 0", ReplyContent::Text));
     assert_eq!(reply.model.as_deref(), Some("answered"));
     assert_eq!(reply.repairs, [crate::thinking::UNMARKED], "what the reader put right is found by the reader of today");
-    let PromptUse { said, parameters, model, .. } = reply.prompt;
+    let PromptUse { said, parameters, model, details, .. } = reply.prompt;
     assert_eq!((said, model.as_deref()), (None, Some("test/counting")), "it is no recording itself");
     assert_eq!(parameters["replayed"], "a");
+    assert_eq!(details.cost_micros, Some(7), "it cost something when it was recorded");
 }
 
 #[tokio::test]

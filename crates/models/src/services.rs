@@ -2,6 +2,7 @@
 //! what they do not take. Data only.
 
 use crate::cloud::Cloud;
+use crate::described::{Described, GEMINI, LLAMA_CPP, LM_STUDIO, OPENROUTER, TGI, VLLM};
 use crate::dialect::{DialectKind, NO_QUIRKS, Quirks};
 use crate::remote::{COUNTS, ONE_CALL, SCHEMA, STRICT_CALLS};
 
@@ -27,6 +28,8 @@ pub(crate) struct Service {
     pub(crate) deployments: Option<Deployments>,
     /// Its address is made of variables, and its requests are signed or carry a token, unless there is a key.
     pub(crate) cloud: Option<Cloud>,
+    /// Where it tells how much its models can read, to whoever speaks its own dialect.
+    pub(crate) described: Option<Described>,
     pub(crate) quirks: Quirks,
 }
 
@@ -55,6 +58,7 @@ const COMPATIBLE: Service = Service {
     max_tokens_variable: None,
     deployments: None,
     cloud: None,
+    described: None,
     quirks: HOSTED,
 };
 
@@ -125,6 +129,7 @@ pub(crate) const SERVICES: [Service; 21] = [
         name: "openrouter",
         address: Some("https://openrouter.ai/api/v1"),
         key_variables: &["OPENROUTER_API_KEY"],
+        described: Some(OPENROUTER),
         quirks: Quirks { routed: true, ..HOSTED },
         ..COMPATIBLE
     },
@@ -140,6 +145,7 @@ pub(crate) const SERVICES: [Service; 21] = [
         dialect: DialectKind::Gemini,
         address: Some("https://generativelanguage.googleapis.com/v1beta"),
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        described: Some(GEMINI),
         // For whoever asks it in OpenAI's dialect: what differs follows the host.
         quirks: Quirks { lacks: ONE_CALL, named_results: true, ..HOSTED },
         ..COMPATIBLE
@@ -186,11 +192,17 @@ pub(crate) const SERVICES: [Service; 21] = [
         quirks: Quirks { new_limit: true, usual_tokens: 16_384, ..HOSTED },
         ..COMPATIBLE
     },
-    Service { name: "vllm", address: Some("http://127.0.0.1:8000/v1"), key_variables: &["VLLM_API_KEY"], ..OWN },
-    Service { name: "tgi", address: Some("http://127.0.0.1:8080/v1"), ..OWN },
-    Service { name: "llamacpp", address: Some("http://127.0.0.1:8080/v1"), ..OWN },
-    Service { name: "lmstudio", address: Some("http://127.0.0.1:1234/v1"), ..OWN },
-    Service { name: "llamafile", address: Some("http://127.0.0.1:8080/v1"), ..OWN },
+    Service {
+        name: "vllm",
+        address: Some("http://127.0.0.1:8000/v1"),
+        key_variables: &["VLLM_API_KEY"],
+        described: Some(VLLM),
+        ..OWN
+    },
+    Service { name: "tgi", address: Some("http://127.0.0.1:8080/v1"), described: Some(TGI), ..OWN },
+    Service { name: "llamacpp", address: Some("http://127.0.0.1:8080/v1"), described: Some(LLAMA_CPP), ..OWN },
+    Service { name: "lmstudio", address: Some("http://127.0.0.1:1234/v1"), described: Some(LM_STUDIO), ..OWN },
+    Service { name: "llamafile", address: Some("http://127.0.0.1:8080/v1"), described: Some(LLAMA_CPP), ..OWN },
 ];
 
 /// How the names of OpenAI's models begin that think before they answer. They call functions after thinking in the

@@ -178,7 +178,7 @@ impl Orchestrator {
         let wish = ModelWish { task_type: None, model: accepted.selection.model.as_deref() };
         let need = PromptNeed { settings: &settings, id: router::ROUTE, wish };
         let routed_apart = !self.ports.prompter.routes_in_one_call(need);
-        let room = self.ports.prompter.room(PromptNeed { id: react::PROMPT, ..need });
+        let room = self.ports.prompter.room(PromptNeed { id: react::PROMPT, ..need }).await;
         let obstacle = |tool: &Arc<ToolItem>| {
             // It is told with every session and every choice of the run.
             let reason = self

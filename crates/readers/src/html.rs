@@ -225,6 +225,17 @@ mod tests {
         assert_eq!(page.text, expected);
     }
 
+    /// Nothing behind them is fetched, and no address that a page hides gets into what models read.
+    #[test]
+    fn of_links_and_pictures_only_the_words_are_read() {
+        let page = read(
+            "<base href='http://evil/'><a href='javascript:steal()' onclick='steal()'>here</a> \
+             <a href=\"http://evil/?q=secret\">there</a><img src='http://evil/x.png' alt='moss'>\
+             <link rel=stylesheet href=//evil><form action=http://evil><input value=hidden></form>",
+        );
+        assert_eq!(page.text, "here there");
+    }
+
     #[test]
     fn broken_pages_are_read_as_far_as_they_go() {
         for (html, text) in [

@@ -43,16 +43,17 @@ impl Readers {
 
     async fn read_bytes(&self, kind: &str, content: Vec<u8>) -> Result<ReadDocument, ReadError> {
         at_most("the file", content.len(), LARGEST_FILE)?;
+        let charset = encoding::charset_of(kind);
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let read: fn(Vec<u8>) -> Result<ReadDocument, ReadError> = match kind.as_str() {
-            "text/markdown" | "text/x-markdown" => |content| text(&content, Syntax::Markdown),
-            "text/html" | "application/xhtml+xml" => |content| page(&content),
+        let read: fn(&[u8], Option<&str>) -> Result<ReadDocument, ReadError> = match kind.as_str() {
+            "text/markdown" | "text/x-markdown" => |content, charset| text(content, charset, Syntax::Markdown),
+            "text/html" | "application/xhtml+xml" => page,
             "application/pdf" => return self.pdf.read(content).await,
-            kind if kind.starts_with("text/") => |content| text(&content, Syntax::Plain),
+            kind if kind.starts_with("text/") => |content, charset| text(content, charset, Syntax::Plain),
             _ => return Err(ReadError::UnknownKind { kind }),
         };
         let failed = |_| ReadError::Unreadable("reading it failed; this is a mistake of the program".to_owned());
-        tokio::task::spawn_blocking(move || read(content)).await.map_err(failed)?
+        tokio::task::spawn_blocking(move || read(&content, charset.as_deref())).await.map_err(failed)?
     }
 }
 
@@ -74,8 +75,8 @@ fn at_most(what: &'static str, size: usize, most: usize) -> Result<(), ReadError
 }
 
 /// Text that is its own source, unless it had to be decoded.
-fn text(content: &[u8], syntax: Syntax) -> Result<ReadDocument, ReadError> {
-    let (text, is_source) = match encoding::decode(content)? {
+fn text(content: &[u8], charset: Option<&str>, syntax: Syntax) -> Result<ReadDocument, ReadError> {
+    let (text, is_source) = match encoding::decode(content, charset)? {
         Decoded::AsItIs(text) => (text.to_owned(), true),
         Decoded::Converted(text) => (text, false),
     };
@@ -88,8 +89,10 @@ fn text(content: &[u8], syntax: Syntax) -> Result<ReadDocument, ReadError> {
     Ok(ReadDocument { title, extracted: (!is_source).then_some(text), passages })
 }
 
-fn page(content: &[u8]) -> Result<ReadDocument, ReadError> {
-    let decoded = encoding::decode(content)?;
+fn page(content: &[u8], charset: Option<&str>) -> Result<ReadDocument, ReadError> {
+    // Who sent it knows better than the page itself.
+    let charset = charset.map(str::to_owned).or_else(|| encoding::charset_in(content));
+    let decoded = encoding::decode(content, charset.as_deref())?;
     let html::Page { title, text } = html::read(decoded.text());
     at_most("the text", text.len(), LARGEST_TEXT)?;
     let passages = passages(&text, Syntax::Markdown)?;

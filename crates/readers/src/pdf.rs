@@ -20,6 +20,8 @@ use trellis_orchestrator::ports::{ReadDocument, ReadError};
 /// Bytes of memory that the process may take besides what it begins with, and how long it may take.
 const MEMORY: u64 = 768 << 20;
 const TIME: Duration = Duration::from_mins(1);
+/// Most parents of a page.
+const DEEPEST: usize = 256;
 /// Deep nesting takes stack.
 const STACK: usize = 64 << 20;
 /// Where the pages begin in what the process writes, and where each ends.
@@ -166,6 +168,12 @@ pub fn work() -> io::Result<()> {
     Err(io::ErrorKind::InvalidData.into())
 }
 
+/// Whether the parents of a page end somewhere: what it inherits is looked for in one after the other, also in a circle.
+fn has_an_end(pdf: &pdf_extract::Document, page: (u32, u16)) -> bool {
+    let parent = |id: &(u32, u16)| pdf.get_dictionary(*id).ok()?.get(b"Parent").ok()?.as_reference().ok();
+    std::iter::successors(Some(page), parent).nth(DEEPEST).is_none()
+}
+
 /// The text of all pages. A page that cannot be read is empty; if none can, that is an error.
 fn read(content: &[u8]) -> Result<String, String> {
     let damaged = |error: pdf_extract::Error| format!("it is damaged: {error}");
@@ -177,11 +185,11 @@ fn read(content: &[u8]) -> Result<String, String> {
     let mut text = PAGES.to_string();
     let mut failed = 0;
     let pages = pdf.get_pages();
-    for number in pages.keys() {
+    for (number, id) in &pages {
         let mut page = String::new();
         let reading = AssertUnwindSafe(|| {
             let mut output = pdf_extract::PlainTextOutput::new(&mut page);
-            pdf_extract::output_doc_page(&pdf, &mut output, *number).is_ok()
+            has_an_end(&pdf, *id) && pdf_extract::output_doc_page(&pdf, &mut output, *number).is_ok()
         });
         if !catch_unwind(reading).unwrap_or(false) {
             failed += 1;

@@ -2,6 +2,7 @@
 
 use super::Quirks;
 use super::{Anthropic, Bedrock, Gemini, Ollama, OpenAi, Responses};
+use crate::described::{Described, OLLAMA};
 use crate::provider::Provider;
 use crate::remote::{Connection, Key, Remote};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -65,6 +66,14 @@ impl DialectKind {
         match self {
             Self::OpenAi | Self::Responses | Self::Ollama | Self::Gemini | Self::Bedrock => &[],
             Self::Anthropic => &[("anthropic-version", "2023-06-01")],
+        }
+    }
+
+    /// Where each server of this dialect tells about its models. Of other dialects it depends on the server.
+    pub(crate) fn described(self) -> Option<Described> {
+        match self {
+            Self::Ollama => Some(OLLAMA),
+            Self::OpenAi | Self::Responses | Self::Anthropic | Self::Gemini | Self::Bedrock => None,
         }
     }
 

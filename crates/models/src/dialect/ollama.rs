@@ -64,15 +64,6 @@ impl Dialect for Ollama {
         Some(USUAL_TOKENS)
     }
 
-    fn described_at(&self) -> Option<&'static str> {
-        Some("/api/show")
-    }
-
-    fn size_in(&self, description: &Value) -> Option<u64> {
-        let about = description["model_info"].as_object()?;
-        about.iter().find(|(name, _)| name.ends_with(".context_length")).and_then(|(_, size)| size.as_u64())
-    }
-
     /// The server cuts the beginning of what does not fit, and says nothing.
     fn fit(&self, body: &mut Value, size: Option<u64>) -> Result<(), String> {
         let prompt = tokens_in(body.to_string().len());

@@ -119,9 +119,11 @@ impl RecordedReplies {
         tell(&reply, format, sink);
         reply.content = reader.read(&reply.raw);
         asking.model = reply.prompt.model.take();
+        let details = reply.prompt.details;
         // What follows from a recorded reply is no reply to record again.
         reply.prompt = asking.record();
         reply.prompt.said = None;
+        reply.prompt.details = details;
         reply.prompt.parameters.insert(REPLAYED.to_owned(), source.as_str().into());
         Ok(reply)
     }
@@ -176,8 +178,8 @@ impl Prompter for RecordedReplies {
         !self.routed_apart
     }
 
-    fn room(&self, _need: PromptNeed<'_>) -> Option<u64> {
-        self.room
+    fn room<'a>(&'a self, _need: PromptNeed<'a>) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(std::future::ready(self.room))
     }
 
     fn models(&self) -> Vec<String> {

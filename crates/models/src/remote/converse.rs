@@ -121,16 +121,6 @@ pub(crate) trait Dialect: std::fmt::Debug + Send + Sync {
         Some(USUAL_TOKENS)
     }
 
-    /// Where the provider tells about a model, if it has to be asked how much the model can read.
-    fn described_at(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// How much the model can read and write together, in the provider's words about it.
-    fn size_in(&self, _description: &Value) -> Option<u64> {
-        None
-    }
-
     /// Makes room for the request where the provider would cut it in silence. The error says what does not fit.
     fn fit(&self, _body: &mut Value, _size: Option<u64>) -> Result<(), String> {
         Ok(())

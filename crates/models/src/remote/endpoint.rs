@@ -4,13 +4,14 @@ use super::access::{Access, Credentials, Unsigned};
 use super::answer::Answer;
 use super::connection::{address, cause, client, is_about_tls, labels};
 use super::failure::{self, ErrorBody, Failure};
+use crate::described::Described;
 use crate::provider::{ModelRequest, ProviderError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use percent_encoding::percent_decode_str;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -250,11 +251,18 @@ impl Endpoint {
     }
 
     /// What the provider says about a model, if it can.
-    pub(super) async fn describe(&self, path: &str, question: &Value) -> Option<Value> {
-        let (url, _) = address(&self.base, path).ok()?;
-        let send = self.client.post(url).header(CONTENT_TYPE, "application/json").body(question.to_string()).send();
+    pub(super) async fn describe(&self, described: &Described, model: &str) -> Option<Value> {
+        let (base, path) = described.place(&self.base, model);
+        let (url, _) = address(base, &path).ok()?;
+        let request = if described.sends_name {
+            let question = json!({ "model": model }).to_string();
+            self.client.post(url).header(CONTENT_TYPE, "application/json").body(question)
+        } else {
+            self.client.get(url)
+        };
         let read = async {
-            let (mut response, mut body) = (send.await.ok()?, Vec::new());
+            let sent = request.send().await.and_then(Response::error_for_status);
+            let (mut response, mut body) = (sent.ok()?, Vec::new());
             while let Some(bytes) = response.chunk().await.ok()? {
                 body.extend_from_slice(&bytes);
                 if body.len() > LONGEST_DESCRIPTION {

@@ -32,8 +32,9 @@ pub(crate) use members::{
 pub(crate) use pace::Pace;
 pub use pace::RateLimit;
 
+use crate::described::Described;
 use crate::functions::{can_be_enforced, were_kept};
-use crate::provider::{ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Turn};
+use crate::provider::{ContextSize, ModelReply, ModelRequest, OnPiece, Provider, ProviderError, Turn};
 use crate::strict::strict;
 use answer::AnswerMessages;
 use converse::Strength;
@@ -72,6 +73,8 @@ pub(crate) struct Connection {
     /// At most so many calls are made at a time as there is room for.
     pub(crate) capacity: Arc<CallCapacity>,
     pub(crate) pace: Arc<Pace>,
+    /// Where its server tells about it, if it does.
+    pub(crate) described: Option<Described>,
 }
 
 /// One model of one provider.
@@ -95,9 +98,9 @@ pub(crate) struct Remote<D> {
 
 impl<D: Dialect> Remote<D> {
     pub(crate) fn new(dialect: D, connection: Connection) -> Self {
-        let Connection { endpoint, model, capacity, pace } = connection;
+        let Connection { endpoint, model, capacity, pace, described } = connection;
         let (schemas, functions) = (Memory::default(), Memory::default());
-        let (refused, size, probes) = (Refused::default(), Size::default(), Probes::default());
+        let (refused, size, probes) = (Refused::default(), Size::new(described), Probes::default());
         Self { dialect, endpoint, model, capacity, pace, schemas, functions, refused, size, probes }
     }
 
@@ -255,7 +258,7 @@ impl<D: Dialect> Remote<D> {
     ) -> Result<ModelReply, Failure> {
         let mut body = self.dialect.body(&self.model, request, enforcement, left_out);
         self.dialect.sample(&mut body, &self.sampling(left_out), left_out);
-        let size = self.size.of(&self.endpoint, &self.dialect, &self.model).await;
+        let size = self.size.of(&self.endpoint, &self.model).await.map(ContextSize::tokens);
         let too_long = |words: String| self.endpoint.too_long(&format!("was not asked: {words}"));
         self.dialect.fit(&mut body, size).map_err(too_long)?;
         add(&mut body, &self.endpoint.body);
@@ -420,8 +423,8 @@ impl<D: Dialect> Provider for Remote<D> {
         self.endpoint.settings.one_call_routing.unwrap_or_else(|| !self.endpoint.is_near())
     }
 
-    fn context_tokens(&self) -> Option<u64> {
-        self.endpoint.settings.context_tokens.or_else(|| self.size.known())
+    fn context_size(&self) -> BoxFuture<'_, Option<ContextSize>> {
+        Box::pin(self.size.of(&self.endpoint, &self.model))
     }
 
     fn capacity(&self) -> Option<&Arc<CallCapacity>> {

@@ -21,7 +21,11 @@ async fn an_obedient_model_can_do_everything() {
     let stub = Stub::start(|_, seen| said("openai", seen)).await;
     let examined = examine(&*provider("openai", &stub.base, patient())).await;
     let can: Vec<_> = examined.findings.iter().map(|finding| (finding.what, finding.can)).collect();
-    assert_eq!(can, [("reply", Can::Yes), ("schema", Can::Yes), ("functions", Can::Yes)], "{examined:?}");
+    assert_eq!(
+        can,
+        [("reply", Can::Yes), ("schema", Can::Yes), ("functions", Can::Yes), ("context", Can::Partly)],
+        "{examined:?}"
+    );
     assert_eq!(examined.findings[0].says, "streams, 11 tokens read, 4 written, as openai/m-2026");
     assert!(examined.is_reached && examined.model == "openai/m");
 }
@@ -38,7 +42,7 @@ async fn what_is_refused_or_overlooked_is_told_in_the_providers_words() {
     })
     .await;
     let examined = examine(&*provider("openai", &stub.base, patient())).await;
-    let [_, schema, functions] = &examined.findings[..] else { panic!("{examined:?}") };
+    let [_, schema, functions, _] = &examined.findings[..] else { panic!("{examined:?}") };
     assert_eq!(schema.can, Can::Partly);
     assert!(schema.says.contains("it wrote {\"colour\": \"blue\"}"), "{schema:?}");
     assert_eq!(functions.can, Can::No);

@@ -38,6 +38,11 @@ fn said(parts: Value, finish: Option<&str>) -> Value {
         "usageMetadata": { "promptTokenCount": 11, "candidatesTokenCount": 3, "thoughtsTokenCount": 1 } })
 }
 
+/// A reply in words.
+pub(crate) fn spoken(text: &str) -> Script {
+    events(&[said(json!([{ "text": text }]), Some("STOP"))])
+}
+
 pub(crate) fn signed_call(function: &str, arguments: &str) -> Script {
     let call = json!({ "name": function, "args": serde_json::from_str::<Value>(arguments).unwrap() });
     events(&[said(json!([{ "functionCall": call, "thoughtSignature": "c2ln" }]), Some("STOP"))])

@@ -17,6 +17,7 @@ mod replies;
 mod responses;
 mod run;
 mod schemas;
+mod sizes;
 mod speech;
 mod stub;
 mod thoughts;

@@ -29,6 +29,14 @@ pub(crate) enum Act {
     Forever(Vec<u8>),
 }
 
+/// Which requests the script is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sees {
+    Calls,
+    Probes,
+    Descriptions,
+}
+
 /// The acts in answer to one request.
 pub(crate) type Script = Vec<Act>;
 
@@ -49,15 +57,20 @@ impl Drop for Stub {
 impl Stub {
     /// Answers each request by its place, counted from 0, and what it says.
     pub(crate) async fn start(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static) -> Self {
-        Self::starting(script, false).await
+        Self::starting(script, Sees::Calls).await
     }
 
     /// The same, and the script answers probes, too.
     pub(crate) async fn probed(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static) -> Self {
-        Self::starting(script, true).await
+        Self::starting(script, Sees::Probes).await
     }
 
-    async fn starting(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static, sees_probes: bool) -> Self {
+    /// The same, and the script tells about models, too.
+    pub(crate) async fn described(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static) -> Self {
+        Self::starting(script, Sees::Descriptions).await
+    }
+
+    async fn starting(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static, sees: Sees) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let (seen, left) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(0)));
@@ -66,7 +79,7 @@ impl Stub {
             while let Ok((stream, _)) = listener.accept().await {
                 let (script, seen, left) = (Arc::clone(&script), Arc::clone(&seen_by), Arc::clone(&left_by));
                 tokio::spawn(async move {
-                    if !serve(stream, &*script, &seen, sees_probes).await {
+                    if !serve(stream, &*script, &seen, sees).await {
                         *left.lock().unwrap() += 1;
                     }
                 });
@@ -95,24 +108,33 @@ impl Stub {
     }
 }
 
+/// Whether somebody wants to know how much a model can read.
+fn is_about_a_model(path: &str) -> bool {
+    let listed = ["/api/show", "/api/v0/models", "/v1/models", "/props", "/info"].contains(&path);
+    listed || (path.contains("/models/") && !path.contains(':'))
+}
+
 /// False if the client went away in the middle.
 async fn serve(
     stream: TcpStream,
     script: &(dyn Fn(usize, &Seen) -> Script + Sync),
     seen: &Mutex<Vec<Seen>>,
-    sees_probes: bool,
+    sees: Sees,
 ) -> bool {
     let mut stream = BufReader::new(stream);
     let Some(request) = request(&mut stream).await else { return true };
-    if request.path == "/api/show" {
-        // What Ollama tells about a model. It is asked once, and no part of any script.
-        let body = json!({ "model_info": { "llama.context_length": 8192 } }).to_string();
+    if is_about_a_model(&request.path) && sees != Sees::Descriptions {
+        // It is asked once, and no part of the script. Only Ollama tells something.
+        let (status, body) = match request.path.as_str() {
+            "/api/show" => ("200 OK", json!({ "model_info": { "llama.context_length": 8192 } })),
+            _ => ("404 Not Found", json!({ "error": "not found" })),
+        };
         let mut stream = stream.into_inner();
-        let answer = format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{body}");
+        let answer = format!("HTTP/1.1 {status}\r\nconnection: close\r\n\r\n{body}");
         return stream.write_all(answer.as_bytes()).await.is_ok() && stream.shutdown().await.is_ok();
     }
     let is_probe = request.headers.get("x-trellis-prompt").is_some_and(|prompt| prompt == "probe");
-    let acts = if is_probe && !sees_probes {
+    let acts = if is_probe && sees != Sees::Probes {
         // A model that obeys, whatever the script is about.
         crate::speech::obedient(&request)
     } else {

@@ -5,6 +5,7 @@ pub mod cancels;
 pub mod config;
 pub mod disorder;
 mod dying;
+pub mod embedder;
 pub mod graph;
 pub mod journal;
 pub mod knowledge;

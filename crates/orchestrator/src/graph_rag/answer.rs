@@ -236,7 +236,7 @@ impl Inquiry<'_> {
         let id = (SYNTHESIS, Use::Answer);
         let settings = self.models.settings();
         let need = PromptNeed { settings, id: SYNTHESIS, wish: self.models.wish() };
-        let room = self.models.prompter().room(need);
+        let room = self.models.prompter().room(need).await;
         let (knowledge, left_out) = shown(&explored.kept, room.unwrap_or(MOST_KNOWLEDGE).min(MOST_KNOWLEDGE));
         let variables = [
             ("query", json!(self.question.query)),

@@ -222,9 +222,10 @@ pub trait Prompter: Send + Sync + std::fmt::Debug {
         true
     }
 
-    /// How many bytes of material the models that are asked can read beside their instructions, if that is known.
-    fn room(&self, _need: PromptNeed<'_>) -> Option<u64> {
-        None
+    /// How many bytes of material the models that are asked can read beside their instructions, if that is known. Their
+    /// servers may be asked for it.
+    fn room<'a>(&'a self, _need: PromptNeed<'a>) -> BoxFuture<'a, Option<u64>> {
+        Box::pin(std::future::ready(None))
     }
 
     /// The models that are asked where configuration names no others, as `provider/model`, in their order.

@@ -54,6 +54,18 @@ async fn what_is_converted_comes_with_its_text() {
 }
 
 #[tokio::test]
+async fn letters_are_read_as_the_type_or_the_page_says() {
+    let latin = read("text/plain; charset=ISO-8859-1", b"gr\xfcn".as_slice()).await.unwrap();
+    assert_eq!(latin.extracted.as_deref(), Some("grün"), "the file itself is not the text that places count in");
+    let page = b"<meta charset=windows-1252><p>5\x80".as_slice();
+    assert_eq!(read("text/html", page).await.unwrap().extracted.as_deref(), Some("5€"));
+    let error = read("text/html; charset=koi8-r", page).await.unwrap_err().to_string();
+    assert!(error.contains("koi8-r"), "whoever sent it knows better: {error}");
+    let error = read("text/markdown", b"gr\xfcn".as_slice()).await.unwrap_err().to_string();
+    assert!(error.contains("byte 2") && error.contains("Latin-1"), "{error}");
+}
+
+#[tokio::test]
 async fn what_cannot_be_read_is_refused_with_a_reason() {
     for (kind, content, reason) in [
         ("image/png", b"x".as_slice(), "image/png"),

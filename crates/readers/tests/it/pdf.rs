@@ -27,6 +27,10 @@ fn pdf(pages: &[Vec<u8>], filter: &str) -> Vec<u8> {
         stream.extend(b"\nendstream");
         objects.push(stream);
     }
+    file_of(&objects)
+}
+
+fn file_of(objects: &[Vec<u8>]) -> Vec<u8> {
     let mut file = b"%PDF-1.4\n".to_vec();
     let mut places = Vec::new();
     for (n, object) in objects.iter().enumerate() {
@@ -90,6 +94,47 @@ async fn damaged_files_end_with_a_reason_or_what_could_be_read() {
     }
     let error = read(pdf(&[words("x")], "/Filter /FlateDecode")).await.unwrap_err().to_string();
     assert!(error.contains("PDF cannot be read"), "{error}");
+}
+
+/// Pages in pages in a circle, arrays in arrays without end, and far more pages than there are: each ends, with a text or
+/// a reason.
+#[tokio::test]
+async fn files_that_nest_without_end_harm_only_their_own_reading() {
+    let catalog = b"<< /Type /Catalog /Pages 2 0 R >>".to_vec();
+    let circle = b"<< /Type /Pages /Kids [2 0 R 3 0 R] /Count 2 >>".to_vec();
+    let back = b"<< /Type /Pages /Parent 2 0 R /Kids [2 0 R] /Count 1 >>".to_vec();
+    let deep = format!("{}{}", "[".repeat(300_000), "]".repeat(300_000)).into_bytes();
+    let dictionaries = format!("{}1{}", "<< /A ".repeat(100_000), " >>".repeat(100_000)).into_bytes();
+    let pages = b"<< /Type /Pages /Kids [3 0 R] /Count 999999999 >>".to_vec();
+    let page = b"<< /Type /Page /Parent 2 0 R /Contents 4 0 R /Resources 4 0 R >>".to_vec();
+    for objects in [
+        vec![catalog.clone(), circle, back],
+        vec![catalog.clone(), pages.clone(), page.clone(), deep],
+        vec![catalog, pages, page, dictionaries],
+    ] {
+        let (read_bad, read_other) = tokio::join!(read(file_of(&objects)), read(pdf(&[words("others are read")], "")));
+        if let Err(error) = read_bad {
+            assert!(error.to_string().contains("PDF cannot be read"), "{error}");
+        }
+        assert!(read_other.unwrap().extracted.unwrap().contains("others are read"));
+    }
+}
+
+/// Whoever looks for what the first page inherits goes round for ever.
+#[tokio::test]
+async fn a_page_that_is_its_own_parent_is_left_out() {
+    let content = String::from_utf8(words("The second page")).unwrap();
+    let stream = format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len());
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>",
+        "<< /Type /Page /Parent 3 0 R /Contents 5 0 R >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R /Resources << /Font << /F1 6 0 R >> >> >>",
+        stream.as_str(),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+    ];
+    let document = read(file_of(&objects.map(|object| object.as_bytes().to_vec()))).await.unwrap();
+    assert_eq!(document.extracted.unwrap().trim(), "[Page 2]\nThe second page");
 }
 
 #[cfg(target_os = "linux")]

@@ -81,8 +81,16 @@ fn with_stub(address: &str) -> impl FnOnce(&mut Command) {
 fn a_recorded_evaluation_is_judged_again_without_a_model() {
     let (bench, address) = (Bench::new(), models::serve("200 OK"));
     let arguments = ["--patterns", "auto,react", "--repeat", "2"];
-    let (code, recorded) = bench.evaluated("recorded", &arguments, with_stub(&address));
+    let prices = bench.data("prices.toml");
+    std::fs::write(&prices, "[models.\"openai/moss-1\"]\ninput-price = 2.0\noutput-price = 8.0\n").unwrap();
+    let (code, recorded) = bench.evaluated("recorded", &arguments, |command| {
+        with_stub(&address)(command);
+        command.env("TRELLIS_SETTINGS", &prices);
+    });
     assert_eq!(code, Some(0));
+    for row in recorded["rows"].as_array().unwrap() {
+        assert!(row["cost_micros_mean"].as_f64() > Some(0.0), "a replay has to say the same: {row}");
+    }
     let trials = recorded["trials"].as_array().unwrap();
     assert!(trials.iter().all(|trial| trial["right"] != json!(false)), "{recorded}");
     assert_eq!((trials.len(), &recorded["trials"][0]["model"]), (8, &json!("openai/moss-1")));

@@ -67,7 +67,7 @@ impl Prompter for RoutedOnly {
         self.inner.routes_in_one_call(need)
     }
 
-    fn room(&self, need: PromptNeed<'_>) -> Option<u64> {
+    fn room<'a>(&'a self, need: PromptNeed<'a>) -> BoxFuture<'a, Option<u64>> {
         self.inner.room(need)
     }
 
