@@ -4,6 +4,7 @@ use crate::named::{Limit, QueryLimit};
 use crate::orchestrator_flags::OrchestratorFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use trellis_domain::Since;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::toolbox::openapi::SecretName;
 
@@ -130,7 +131,7 @@ pub(crate) enum Command {
         limit: Vec<Limit>,
     },
     /// List runs, newest first
-    #[command(after_help = "Examples:\n  trellis runs --state failed\n  \
+    #[command(after_help = "Examples:\n  trellis runs --state failed --since 2h\n  \
                             trellis runs --search \"Company X\" --output json | jq -r '.runs[].run_id'")]
     Runs(Runs),
     /// Look at one run
@@ -453,11 +454,17 @@ pub(crate) enum LogFormat {
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
     /// Only runs in this state
-    #[arg(long, value_parser = parse_state)]
+    #[arg(long, visible_alias = "status", value_parser = parse_state)]
     pub(crate) state: Option<RunState>,
     /// Only runs of this pattern
     #[arg(long)]
     pub(crate) pattern: Option<String>,
+    /// Only runs of this task type
+    #[arg(long, value_name = "NAME")]
+    pub(crate) task_type: Option<String>,
+    /// Only runs that began then or later: a span back from now such as 2h or 7d, a day, or a moment in UTC
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<Since>,
     /// Only runs of this conversation
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,

@@ -22,8 +22,8 @@ impl App {
     ) -> Result<ListedRuns, Failure> {
         let (runs, mut all, mut cursor) = (self.runs(), ListedRuns::default(), cursor.map(str::to_owned));
         loop {
-            let limit = limit - all.runs.len();
-            cursor = all.add(runs.list(self.workspace(), filter.clone(), cursor.as_deref(), limit).await?);
+            let missing = limit - all.runs.len();
+            cursor = all.add(runs.list(self.workspace(), filter.clone(), cursor.as_deref(), missing).await?);
             if cursor.is_none() || all.runs.len() >= limit {
                 return Ok(all);
             }

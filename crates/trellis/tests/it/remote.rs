@@ -22,6 +22,8 @@ const LOOKS: &[&[&str]] = &[
     &["runs", "--output", "json"],
     &["runs", "--limit", "1"],
     &["runs", "--state", "failed"],
+    &["runs", "--since", "7d", "--task-type", "general", "--output", "json"],
+    &["runs", "--since", "2999-01-01"],
     &["runs", "--search", "owners", "--output", "json"],
     &["runs", "--cursor", "nonsense"],
     &["run", "show", "last"],
