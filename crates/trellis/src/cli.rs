@@ -4,6 +4,7 @@ use crate::named::{Limit, QueryLimit};
 use crate::orchestrator_flags::OrchestratorFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
 use trellis_domain::Since;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::toolbox::openapi::SecretName;
@@ -362,6 +363,12 @@ pub(crate) struct Ask {
     /// Exit with 11 if the answer rests on partial findings
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Leave the run to the server: print its id and return at once
+    #[arg(long, conflicts_with_all = ["timeout", "strict"])]
+    pub(crate) detach: bool,
+    /// Stop waiting after so long, such as 90s or 10m, with 130. At a server the run goes on, on a folder `resume` does
+    #[arg(long, value_name = "TIME", value_parser = parse_span)]
+    pub(crate) timeout: Option<Duration>,
 }
 
 #[derive(Debug, Args)]
@@ -481,6 +488,13 @@ pub(crate) struct Runs {
 
 fn parse_state(word: &str) -> Result<RunState, String> {
     word.parse().map_err(|_| format!("choose one of {}", RunState::WORDS.join(", ")))
+}
+
+fn parse_span(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(Since::Back { seconds }) if seconds > 0 => Ok(Duration::from_secs(seconds.into())),
+        Ok(Since::Back { .. } | Since::Moment(_)) | Err(_) => Err("write a span such as 90s, 10m or 2h".to_owned()),
+    }
 }
 
 #[derive(Debug, Subcommand)]
