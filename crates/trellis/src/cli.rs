@@ -506,6 +506,10 @@ pub(crate) enum RunCommand {
         /// Whole texts instead of their beginnings
         #[arg(long)]
         full: bool,
+        /// Only this step, with everything on record of it: options and choice, prompt, reply, usage. A step as `run why` names it
+        /// (`routing`, `call 1`, `finding 0`, `#0 call 1`, `answer`), the number of a call or step, or its IRI
+        #[arg(long, value_name = "N|STEP|IRI", conflicts_with = "full")]
+        step: Option<String>,
     },
     /// Follow a run from its beginning to its end, as `ask` does
     Watch {
