@@ -739,6 +739,13 @@ pub(crate) enum ConfigCommand {
         kind: String,
         key: String,
     },
+    /// Compare two versions of the configuration: which items came, went and changed, and how
+    Diff {
+        /// A version, as `config log` lists them
+        from: u64,
+        /// The version to compare it with; else the one in force
+        to: Option<u64>,
+    },
     /// Write an item
     Put {
         /// Type of the item, such as tool

@@ -94,6 +94,10 @@ impl App {
         Ok(self.store.config.all(self.workspace()).await?)
     }
 
+    pub(super) async fn items_at(&self, version: u64) -> Result<Vec<StoredItem>, Failure> {
+        Ok(self.store.config.all_at(self.workspace(), version).await?)
+    }
+
     pub(super) async fn put(&self, items: Vec<StoredItem>) -> Result<u64, Failure> {
         Ok(self.config().put(self.workspace(), items, person::caller()).await?)
     }

@@ -197,6 +197,12 @@ impl Server {
         Ok((all.version, all.items))
     }
 
+    pub(super) async fn items_at(&self, version: u64) -> Result<Vec<StoredItem>, Failure> {
+        let query = [("at", &*version.to_string())];
+        let all: Items = self.ask(self.request(Method::GET, &["configuration"], &query)).await?;
+        Ok(all.items)
+    }
+
     pub(super) async fn put(&self, items: Vec<StoredItem>) -> Result<u64, Failure> {
         let request = self.request(Method::POST, &["configuration"], &[]);
         let changed: Changed = self.ask(request.body(json!({ "items": items }).to_string())).await?;

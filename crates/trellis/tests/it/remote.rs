@@ -135,6 +135,9 @@ const CHANGES: &[&[&str]] = &[
     &["config", "delete", "note", "a/b c"],
     &["config", "delete", "note", "a/b c"],
     &["config", "get", "agent", "additional-context", "--at", "2"],
+    &["config", "diff", "1"],
+    &["config", "diff", "1", "3", "--output", "json"],
+    &["config", "diff", "1", "99"],
     &["config", "list", "--output", "json"],
 ];
 

@@ -190,3 +190,28 @@ async fn trace_and_graph_say_what_the_records_say() {
         (406, "the graph can be had as text/turtle, application/ld+json, application/n-quads")
     );
 }
+
+#[tokio::test]
+async fn the_configuration_is_told_as_it_was_at_a_version() {
+    let api = Api::open().await;
+    let put = async |value: &str| {
+        let item = json!({"type": "agent", "key": "additional-context", "value": value});
+        let body = json!({"items": [item]});
+        api.post("/api/v1/configuration", "", &body).await.json()["version"].as_u64().unwrap()
+    };
+    let (first, second) = (put("Be brief.").await, put("Be long.").await);
+    let at = async |query: &str| {
+        let all = api.get(&format!("/api/v1/configuration{query}")).await.json();
+        let items = all["items"].as_array().unwrap().clone();
+        let item = items.into_iter().find(|item| item["key"] == "additional-context");
+        (all["version"].as_u64().unwrap(), item.map(|item| item["value"].clone()))
+    };
+    assert_eq!(at(&format!("?at={first}")).await, (first, Some(json!("Be brief."))));
+    assert_eq!(at(&format!("?at={second}")).await, (second, Some(json!("Be long."))));
+    assert_eq!(at("").await, at(&format!("?at={second}")).await);
+    assert_eq!(at("?at=0").await, (0, None));
+    for wrong in ["-1", "x", &(second + 1).to_string()] {
+        let reply = api.get(&format!("/api/v1/configuration?at={wrong}")).await;
+        assert_eq!(reply.status, 400, "{wrong}: {}", reply.body);
+    }
+}
