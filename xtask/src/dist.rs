@@ -45,14 +45,12 @@ pub(crate) fn make() -> Result<()> {
     if dist.exists() {
         fs::remove_dir_all(&dist).with_context(|| format!("cannot empty {}", dist.display()))?;
     }
-    let name = format!("trellis-{VERSION}-x86_64-linux");
+    let (name, archive, package) = names();
     let folder = dist.join(&name);
     gather(&program, &folder)?;
-    let archive = format!("{name}.tar.gz");
     // The same files give the same archive, whoever makes it and when.
     let same = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0"];
     command("tar", &[&["--create", "--gzip", "--file", &archive][..], &same, &[&name]].concat(), &dist)?;
-    let package = format!("trellis_{VERSION}_amd64.deb");
     pack(&folder, &dist.join(&package))?;
     let sums = command("sha256sum", &[&archive, &package], &dist)?;
     fs::write(dist.join("SHA256SUMS"), &sums).context("cannot write the checksums")?;
@@ -61,6 +59,12 @@ pub(crate) fn make() -> Result<()> {
     fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
     println!("{}:\n{sums}", dist.display());
     Ok(())
+}
+
+/// The folder in the archive, the archive, and the package.
+fn names() -> (String, String, String) {
+    let name = format!("trellis-{VERSION}-x86_64-linux");
+    (name.clone(), format!("{name}.tar.gz"), format!("trellis_{VERSION}_amd64.deb"))
 }
 
 /// What builds for any Linux: Rust's part of it, and a compiler for the C in dependencies.
@@ -191,4 +195,18 @@ fn command(program: &str, arguments: &[&str], folder: &Path) -> Result<String> {
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{program} {} failed: {}", arguments.join(" "), error.trim());
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_on_installing_names_what_is_made() {
+        let page = fs::read_to_string(root().unwrap().join("docs/install.md")).unwrap();
+        let (name, archive, package) = names();
+        for made in [format!("{name}/trellis"), archive, package] {
+            assert!(page.contains(&made), "{made} is missing");
+        }
+    }
 }

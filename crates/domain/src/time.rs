@@ -23,6 +23,12 @@ impl Timestamp {
         self.0
     }
 
+    /// The beginning of a day; None if there is no such day.
+    pub(crate) fn of_day(year: i64, month: i64, day: i64) -> Option<Self> {
+        let days = days_from_civil(year, month, day);
+        (civil_from_days(days) == (year, month, day)).then_some(Self(days.checked_mul(86_400_000_000)?))
+    }
+
     #[must_use]
     pub const fn plus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add_unsigned(ms.saturating_mul(1000)))
@@ -60,4 +66,13 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// The number of a day, the other way round. A day that no month has gets the number of another.
+const fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let (year_from_march, month_from_march) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (era, year_of_era) = (year_from_march.div_euclid(400), year_from_march.rem_euclid(400));
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
 }

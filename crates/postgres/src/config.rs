@@ -16,7 +16,7 @@ use trellis_domain::{Caller, Configured, Hash, Workspace};
 use trellis_orchestrator::leaf::LeafKind;
 use trellis_orchestrator::memory::check_items;
 use trellis_orchestrator::ports::{
-    BoxFuture, Config, ConfigError, HistoryEntry, JournalError, Signal, SignalListener, World,
+    BoxFuture, Config, ConfigError, HistoryEntry, JournalError, Signal, SignalListener, World, items_at,
 };
 
 /// Settings kept in memory, by their hash.
@@ -210,6 +210,30 @@ impl Inner {
         let rows = self.database.query(query, &[&start, &end]).await?;
         rows.iter().map(|row| serde_json::from_slice(row.get(0)).map_err(damaged)).collect()
     }
+
+    /// The changes of all items, those of each oldest first.
+    async fn read_changes(&self, workspace: &Workspace) -> Result<Vec<(String, String, HistoryEntry)>, JournalError> {
+        let start = format!("h{workspace}\0").into_bytes();
+        // No workspace has such a name.
+        let end = format!("h{workspace}\u{1}").into_bytes();
+        let query = "SELECT key, value FROM config_changes WHERE key >= $1 AND key < $2 ORDER BY key";
+        let rows = self.database.query(query, &[&start, &end]).await?;
+        let mut changes = Vec::with_capacity(rows.len());
+        for row in &rows {
+            if let Some((kind, key)) = name_of(row.get(0), &start) {
+                changes.push((kind, key, serde_json::from_slice(row.get(1)).map_err(damaged)?));
+            }
+        }
+        Ok(changes)
+    }
+}
+
+/// Type and key of the item whose change has this key: behind them are a zero and the version.
+fn name_of(key: &[u8], start: &[u8]) -> Option<(String, String)> {
+    let name = key.strip_prefix(start)?;
+    let name = text(name.get(..name.len().checked_sub(9)?)?);
+    let (kind, key) = name.split_once('\0')?;
+    Some((kind.to_owned(), key.to_owned()))
 }
 
 fn json(value: &impl serde::Serialize) -> Vec<u8> {
@@ -320,6 +344,14 @@ impl Config for PostgresConfig {
         key: &'a str,
     ) -> BoxFuture<'a, Result<Vec<HistoryEntry>, ConfigError>> {
         Box::pin(async move { Ok(self.inner.read_history(workspace, kind, key).await?) })
+    }
+
+    fn all_at<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Vec<StoredItem>, ConfigError>> {
+        Box::pin(async move { Ok(items_at(self.inner.read_changes(workspace).await?, version)) })
     }
 
     fn configured<'a>(

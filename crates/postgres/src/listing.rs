@@ -5,7 +5,7 @@ use crate::database::Database;
 use crate::error::damaged;
 use tokio_postgres::types::ToSql;
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{ConversationId, PatternName, RunId, Workspace};
+use trellis_domain::{ConversationId, PatternName, RunId, TaskTypeName, Timestamp, Workspace};
 use trellis_orchestrator::ports::{JournalError, RunFilter, RunPage, UnreadableRun};
 
 /// A page of runs. It begins with the run that the cursor names.
@@ -20,6 +20,8 @@ pub(crate) async fn page(
     let state = filter.state.map(RunState::as_str);
     let pattern = filter.pattern.as_ref().map(PatternName::as_str);
     let conversation = filter.conversation.as_ref().map(ConversationId::as_str);
+    let task_type = filter.task_type.as_ref().map(part_of_summary);
+    let since = filter.since.map(Timestamp::as_micros);
     let text = filter.search.as_ref().map(|text| searched(text));
     // An id never has what no text of a database may hold.
     let cursor = cursor.map(|cursor| cursor.replace('\0', " "));
@@ -42,6 +44,12 @@ pub(crate) async fn page(
     }
     if pattern.is_some() {
         also("pattern = ?", &pattern);
+    }
+    if task_type.is_some() {
+        also("position(?::bytea IN summary) > 0", &task_type);
+    }
+    if since.is_some() {
+        also("started >= ?", &since);
     }
     if conversation.is_some() {
         also("conversation = ?", &conversation);
@@ -73,4 +81,9 @@ pub(crate) async fn page(
         }
     }
     Ok(page)
+}
+
+/// What a summary with this task type has in it, and no other: a text in JSON has no quotes that are not escaped.
+fn part_of_summary(task_type: &TaskTypeName) -> Vec<u8> {
+    format!("\"task_type\":{}", serde_json::json!(task_type)).into_bytes()
 }

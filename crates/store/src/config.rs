@@ -10,7 +10,7 @@ use trellis_domain::config::{Settings, StoredItem};
 use trellis_domain::{Caller, Configured, Hash, Workspace};
 use trellis_orchestrator::memory::check_items;
 use trellis_orchestrator::ports::{
-    BoxFuture, Config, ConfigError, HistoryEntry, JournalError, Signal, SignalListener, World,
+    BoxFuture, Config, ConfigError, HistoryEntry, JournalError, Signal, SignalListener, World, items_at,
 };
 
 /// Parsed snapshots kept in memory.
@@ -79,6 +79,23 @@ fn read_all(tables: &Tables, workspace: &Workspace) -> Result<(u64, Vec<StoredIt
         }
     }
     Ok((read_version(&reader, workspace)?, items))
+}
+
+/// The changes of all items, those of each oldest first.
+fn read_changes(tables: &Tables, workspace: &Workspace) -> Result<Vec<(String, String, HistoryEntry)>, JournalError> {
+    let prefix = format!("h{workspace}\0").into_bytes();
+    let reader = tables.read();
+    let mut changes = Vec::new();
+    for row in reader.config_prefix(&prefix) {
+        let (key, value) = row.into_inner().map_err(read_failed)?;
+        // Behind the name are a zero and the version.
+        let name = String::from_utf8_lossy(&key[prefix.len()..key.len().saturating_sub(9).max(prefix.len())]);
+        if let Some((kind, key)) = name.split_once('\0') {
+            let entry = serde_json::from_slice(&value).map_err(|error| JournalError::Damaged(error.to_string()))?;
+            changes.push((kind.to_owned(), key.to_owned(), entry));
+        }
+    }
+    Ok(changes)
 }
 
 type ItemChange = (String, String, Option<String>);
@@ -254,6 +271,16 @@ impl Config for EmbeddedConfig {
             })
             .collect()
         };
+        Box::pin(async move { Ok(off_the_runtime(read).await?) })
+    }
+
+    fn all_at<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Vec<StoredItem>, ConfigError>> {
+        let (tables, workspace) = (self.inner.tables(), workspace.clone());
+        let read = move || read_changes(&tables, &workspace).map(|changes| items_at(changes, version));
         Box::pin(async move { Ok(off_the_runtime(read).await?) })
     }
 

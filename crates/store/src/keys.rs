@@ -115,6 +115,15 @@ pub(crate) fn listed(list: &[u8], started: Timestamp, run: &RunId) -> Vec<u8> {
     key
 }
 
+/// What is behind this in a list began before that time.
+pub(crate) fn listed_since(list: &[u8], since: Timestamp) -> Vec<u8> {
+    let mut key = list.to_vec();
+    key.extend_from_slice(&(!since.as_micros().max(0).cast_unsigned()).to_be_bytes());
+    // No id has such a byte, so all runs of that moment sort before it.
+    key.push(0xff);
+    key
+}
+
 /// The run that a key of a list names.
 pub(crate) fn listed_run(key: &[u8], list: &[u8]) -> Option<RunId> {
     let run = key.get(list.len() + 8..)?;
@@ -207,5 +216,8 @@ mod tests {
         let at = |micros| listed(&list, Timestamp::from_micros(micros), &run);
         assert!(at(2) < at(1) && at(1) < at(0));
         assert_eq!(listed_run(&at(5), &list), Some(run.clone()));
+        let since = |micros| listed_since(&list, Timestamp::from_micros(micros));
+        assert!(at(2) < since(2) && since(2) < at(1));
+        assert!(at(0) < since(0) && at(0) < since(-1));
     }
 }

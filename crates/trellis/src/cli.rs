@@ -4,6 +4,8 @@ use crate::named::{Limit, QueryLimit};
 use crate::orchestrator_flags::OrchestratorFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::time::Duration;
+use trellis_domain::Since;
 use trellis_domain::run::RunState;
 use trellis_orchestrator::toolbox::openapi::SecretName;
 
@@ -130,7 +132,7 @@ pub(crate) enum Command {
         limit: Vec<Limit>,
     },
     /// List runs, newest first
-    #[command(after_help = "Examples:\n  trellis runs --state failed\n  \
+    #[command(after_help = "Examples:\n  trellis runs --state failed --since 2h\n  \
                             trellis runs --search \"Company X\" --output json | jq -r '.runs[].run_id'")]
     Runs(Runs),
     /// Look at one run
@@ -361,6 +363,12 @@ pub(crate) struct Ask {
     /// Exit with 11 if the answer rests on partial findings
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Leave the run to the server: print its id and return at once
+    #[arg(long, conflicts_with_all = ["timeout", "strict"])]
+    pub(crate) detach: bool,
+    /// Stop waiting after so long, such as 90s or 10m, with 130. At a server the run goes on, on a folder `resume` does
+    #[arg(long, value_name = "TIME", value_parser = parse_span)]
+    pub(crate) timeout: Option<Duration>,
 }
 
 #[derive(Debug, Args)]
@@ -453,11 +461,17 @@ pub(crate) enum LogFormat {
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
     /// Only runs in this state
-    #[arg(long, value_parser = parse_state)]
+    #[arg(long, visible_alias = "status", value_parser = parse_state)]
     pub(crate) state: Option<RunState>,
     /// Only runs of this pattern
     #[arg(long)]
     pub(crate) pattern: Option<String>,
+    /// Only runs of this task type
+    #[arg(long, value_name = "NAME")]
+    pub(crate) task_type: Option<String>,
+    /// Only runs that began then or later: a span back from now such as 2h or 7d, a day, or a moment in UTC
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<Since>,
     /// Only runs of this conversation
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
@@ -476,6 +490,13 @@ fn parse_state(word: &str) -> Result<RunState, String> {
     word.parse().map_err(|_| format!("choose one of {}", RunState::WORDS.join(", ")))
 }
 
+fn parse_span(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(Since::Back { seconds }) if seconds > 0 => Ok(Duration::from_secs(seconds.into())),
+        Ok(Since::Back { .. } | Since::Moment(_)) | Err(_) => Err("write a span such as 90s, 10m or 2h".to_owned()),
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunCommand {
     /// Show the steps of a run
@@ -485,6 +506,10 @@ pub(crate) enum RunCommand {
         /// Whole texts instead of their beginnings
         #[arg(long)]
         full: bool,
+        /// Only this step, with everything on record of it: options and choice, prompt, reply, usage. A step as `run why` names it
+        /// (`routing`, `call 1`, `finding 0`, `#0 call 1`, `answer`), the number of a call or step, or its IRI
+        #[arg(long, value_name = "N|STEP|IRI", conflicts_with = "full")]
+        step: Option<String>,
     },
     /// Follow a run from its beginning to its end, as `ask` does
     Watch {
@@ -713,6 +738,13 @@ pub(crate) enum ConfigCommand {
         #[arg(value_name = "TYPE")]
         kind: String,
         key: String,
+    },
+    /// Compare two versions of the configuration: which items came, went and changed, and how
+    Diff {
+        /// A version, as `config log` lists them
+        from: u64,
+        /// The version to compare it with; else the one in force
+        to: Option<u64>,
     },
     /// Write an item
     Put {

@@ -104,6 +104,14 @@ impl Config for GuardedConfig {
         self.0.history(workspace, kind, key)
     }
 
+    fn all_at<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Vec<StoredItem>, ConfigError>> {
+        self.0.all_at(workspace, version)
+    }
+
     fn configured<'a>(
         &'a self,
         workspace: &'a Workspace,

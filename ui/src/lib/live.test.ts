@@ -131,6 +131,23 @@ describe('a run as it happens', () => {
     expect(log.view().agents[2]!.previews).toHaveLength(1);
   });
 
+  it('makes anew only the agents of whom something is new', () => {
+    const log = new LiveLog();
+    const events = wholeRun(3, 2, false);
+    events.slice(0, 8).forEach((event) => log.add(event));
+    const before = log.view().agents;
+    log.add(chunk('a1', 'm9', 'against'));
+    const writing = log.view().agents;
+    expect(writing.map((agent, place) => agent === before[place])).toEqual([true, true, false, true]);
+    const next = events[8]!;
+    log.add(next);
+    const after = log.view().agents;
+    expect(after.filter((agent, place) => agent !== writing[place]).map(({ session }) => session)).toEqual([next.session_id]);
+    log.connect();
+    expect(log.view().agents[2]!.previews).toEqual([]);
+    expect(log.view().agents.every((agent, place) => agent === log.view().agents[place])).toBe(true);
+  });
+
   it('tells what came of every agent and of the run', () => {
     const log = new LiveLog();
     wholeRun(2, 2, true).forEach((event) => log.add(event));

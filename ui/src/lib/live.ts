@@ -100,6 +100,9 @@ export class LiveLog {
   #completed = new Set<string>();
   #endedSessions = new Set<string>();
   #sorted: DurableEvent[] | null = [];
+  /** What is known after the first so many events. */
+  #known = new Known();
+  #taken = 0;
 
   /** Takes an event in. True if it changed anything. */
   add(event: RunEvent): boolean {
@@ -131,8 +134,11 @@ export class LiveLog {
     return [...this.#previews.values()];
   }
 
+  /** What is known of the run. Agents of whom nothing is new are the same objects as before. */
   view(): LiveRun {
-    return viewOf(this.events(), this.previews());
+    const events = this.events();
+    while (this.#taken < events.length) this.#known.take(events[this.#taken++]!);
+    return this.#known.view(this.previews());
   }
 
   #chunk({ session_id: session, message_id: message, chunk_type: kind, content }: Chunk): boolean {
@@ -154,8 +160,11 @@ export class LiveLog {
   #durable(event: DurableEvent): boolean {
     if (this.#bySeq.has(event.seq)) return false;
     const newest = this.events().at(-1);
-    if (newest && newest.seq > event.seq) this.#sorted = null;
-    else this.#sorted!.push(event);
+    if (newest && newest.seq > event.seq) {
+      this.#sorted = null;
+      this.#known = new Known();
+      this.#taken = 0;
+    } else this.#sorted!.push(event);
     this.#bySeq.set(event.seq, event);
     if (event.type === 'step.completed') {
       for (const message of [event.message_id, event.answer_message_id]) {
@@ -177,31 +186,37 @@ export class LiveLog {
   }
 }
 
-/** What is known of a run after some of its events, by number. */
-export function viewOf(events: readonly DurableEvent[], previews: readonly Preview[]): LiveRun {
-  const agents = new Map<string, LiveAgent>();
-  const rounds: LiveRound[] = [];
-  const open = new Map<string, DecisionRequested>();
-  const run: LiveRun = {
+const begun = (one: LiveAgent): void => {
+  if (one.state === 'queued') one.state = 'running';
+};
+
+const blank = (session: string): LiveAgent => ({
+  session, parent: null, name: '', goal: '', pattern: '', index: -1, round: 0, state: 'queued', reason: '', started: null,
+  ended: null, steps: [], previews: [], inToken: null, outToken: null, error: '', answer: '', failedSteps: 0,
+});
+
+/** What is known of a run after some of its events, which are taken one after the other in their order. */
+class Known {
+  /** Without its agents, and what only text that is being written says. */
+  run: LiveRun = {
     run: '', question: '', state: 'queued', taskType: '', pattern: '', routing: null, started: null, ended: null, end: null,
-    agents: [], rounds, open: [], told: [], inToken: null, outToken: null, answer: '', answering: false, cited: null,
+    agents: [], rounds: [], open: [], told: [], inToken: null, outToken: null, answer: '', answering: false, cited: null,
   };
-  const agent = (session: string): LiveAgent => {
-    let known = agents.get(session);
-    if (!known) {
-      known = {
-        session, parent: null, name: '', goal: '', pattern: '', index: -1, round: 0, state: 'queued', reason: '', started: null,
-        ended: null, steps: [], previews: [], inToken: null, outToken: null, error: '', answer: '', failedSteps: 0,
-      };
-      agents.set(session, known);
-    }
+  #agents = new Map<string, LiveAgent>();
+  #open = new Map<string, DecisionRequested>();
+  /** Agents as they were told last; none of whom something is new since. */
+  #told = new Map<string, LiveAgent>();
+
+  #agent(session: string): LiveAgent {
+    const known = this.#agents.get(session) ?? blank(session);
+    this.#agents.set(session, known);
+    this.#told.delete(session);
     return known;
-  };
-  const begun = (one: LiveAgent): void => {
-    if (one.state === 'queued') one.state = 'running';
-  };
-  for (const event of events) {
-    const one = agent(event.session_id);
+  }
+
+  take(event: DurableEvent): void {
+    const { run } = this;
+    const one = this.#agent(event.session_id);
     switch (event.type) {
       case 'run.started':
         run.run = event.run_id;
@@ -230,13 +245,13 @@ export function viewOf(events: readonly DurableEvent[], previews: readonly Previ
         one.steps.push({ seq: event.seq, kind: 'input', title: `${event.tool} asks for input`, text: '', error: '', ms: null, at: event.at });
         break;
       case 'fanout.started':
-        rounds.push({
+        run.rounds.push({
           correlation: event.correlation_id, round: event.round, parent: event.session_id, deadline: event.deadline,
           sessions: event.goals.map((goal) => goal.session_id), joined: false, cause: '', optionSets: event.option_sets,
         });
         const names = agentNames(event.goals.map((goal) => goal.goal));
         for (const [place, goal] of event.goals.entries()) {
-          const sent = agent(goal.session_id);
+          const sent = this.#agent(goal.session_id);
           sent.name = names[place]!;
           sent.goal ||= goal.goal;
           sent.pattern ||= goal.pattern;
@@ -246,7 +261,7 @@ export function viewOf(events: readonly DurableEvent[], previews: readonly Previ
         }
         break;
       case 'fanout.joined': {
-        const round = rounds.find((round) => round.correlation === event.correlation_id);
+        const round = run.rounds.find((round) => round.correlation === event.correlation_id);
         if (round) {
           round.joined = true;
           round.cause = event.cause;
@@ -254,10 +269,10 @@ export function viewOf(events: readonly DurableEvent[], previews: readonly Previ
         break;
       }
       case 'decision.requested':
-        open.set(key(event.session_id, event.park), event);
+        this.#open.set(key(event.session_id, event.park), event);
         break;
       case 'decision.made':
-        open.delete(key(event.session_id, event.park));
+        this.#open.delete(key(event.session_id, event.park));
         one.steps.push({
           seq: event.seq, kind: 'decision', title: `Decided: ${event.option_sets[0]?.chosen.join(', ') ?? ''}`,
           text: event.result ?? '', error: '', ms: null, at: event.at,
@@ -283,30 +298,39 @@ export function viewOf(events: readonly DurableEvent[], previews: readonly Previ
         break;
     }
   }
-  for (const [name, question] of open) {
-    const asking = agent(question.session_id);
-    if (asking.ended) open.delete(name);
-    else asking.state = 'waiting';
-  }
-  for (const preview of previews) {
-    const one = agent(preview.session);
-    one.previews.push(preview);
-    begun(one);
-    if (preview.session === run.run && preview.kind === 'answer' && !run.end) {
-      run.answer = preview.text;
-      run.answering = true;
+
+  view(previews: readonly Preview[]): LiveRun {
+    const run = { ...this.run, rounds: this.run.rounds.map((round) => ({ ...round })), told: [...this.run.told] };
+    const writing = new Map<string, Preview[]>();
+    for (const preview of previews) {
+      writing.set(preview.session, [...(writing.get(preview.session) ?? []), preview]);
+      if (preview.session === run.run && preview.kind === 'answer' && !run.end) {
+        run.answer = preview.text;
+        run.answering = true;
+      }
     }
+    run.open = [...this.#open.values()].filter((question) => !this.#agents.get(question.session_id)?.ended);
+    const agents = [...new Set([...this.#agents.keys(), ...writing.keys()])].map((session) => {
+      const before = this.#told.get(session);
+      const own = writing.get(session) ?? [];
+      if (before?.previews.length === own.length && own.every((preview, place) => preview === before.previews[place])) return before;
+      const known = this.#agents.get(session) ?? blank(session);
+      const one = { ...known, steps: [...known.steps], previews: own };
+      if (run.open.some((question) => question.session_id === session)) one.state = 'waiting';
+      if (own.length > 0) begun(one);
+      this.#told.set(session, one);
+      return one;
+    });
+    run.agents = ordered(agents, run.run, run.rounds);
+    for (const one of run.agents) {
+      run.inToken = sum(run.inToken, one.inToken);
+      run.outToken = sum(run.outToken, one.outToken);
+    }
+    run.inToken = run.end?.in_token ?? run.inToken;
+    run.outToken = run.end?.out_token ?? run.outToken;
+    run.state = run.end ? run.end.state : run.open.length > 0 ? 'waiting' : run.started ? 'running' : 'queued';
+    return run;
   }
-  run.open = [...open.values()];
-  run.agents = ordered([...agents.values()], run.run, rounds);
-  for (const one of run.agents) {
-    run.inToken = sum(run.inToken, one.inToken);
-    run.outToken = sum(run.outToken, one.outToken);
-  }
-  run.inToken = run.end?.in_token ?? run.inToken;
-  run.outToken = run.end?.out_token ?? run.outToken;
-  run.state = run.end ? run.end.state : open.size > 0 ? 'waiting' : run.started ? 'running' : 'queued';
-  return run;
 }
 
 function step(run: LiveRun, one: LiveAgent, event: StepCompleted): void {

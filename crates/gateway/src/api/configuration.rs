@@ -2,18 +2,18 @@
 //!
 //! Stock clients use the service `config`, which tells no versions and no history.
 
-use super::{ApiError, Entered, JsonObject, Place, Usual};
+use super::{ApiError, Entered, JsonObject, Place, Placed, Usual};
 use crate::inside::Gateway;
 use crate::members::Members;
 use axum::Json;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use trellis_domain::Surface;
 use trellis_domain::config::StoredItem;
 use trellis_orchestrator::summary;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -68,14 +68,41 @@ pub(crate) struct History {
     versions: Vec<summary::Change>,
 }
 
+/// Which configuration is wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Wanted {
+    /// The workspace; the caller's own if none is named
+    workspace: Option<String>,
+    /// As it was at this version; as it is now if left out
+    #[param(value_type = Option<u64>)]
+    at: Option<String>,
+}
+
+impl Placed for Wanted {
+    fn workspace(&self) -> Option<&str> {
+        self.workspace.as_deref()
+    }
+}
+
 /// Read the whole configuration
 #[utoipa::path(
     get, path = "/api/v1/configuration", tag = "configuration", operation_id = "getConfiguration",
-    params(Place),
+    params(Wanted),
     responses((status = 200, description = "All items, sorted", body = Items), Usual),
 )]
-pub(crate) async fn all(Entered { inside, .. }: Entered) -> Result<Json<Items>, ApiError> {
-    let (version, items) = inside.config().all(inside.workspace()).await?;
+pub(crate) async fn all(Entered { inside, parameters: wanted }: Entered<Wanted>) -> Result<Json<Items>, ApiError> {
+    let (version, items) = match wanted.at.as_deref().filter(|at| !at.is_empty()) {
+        None => inside.config().all(inside.workspace()).await?,
+        Some(at) => {
+            let newest = inside.config().version(inside.workspace()).await?;
+            let there = at.parse::<u64>().ok().filter(|version| *version <= newest);
+            let none = || ApiError::request(format!("`at` must be a version; the newest is {newest}"));
+            let version = there.ok_or_else(none)?;
+            (version, inside.config().all_at(inside.workspace(), version).await?)
+        }
+    };
     let item = |StoredItem { kind, key, value }| Item { kind, key, value };
     Ok(Json(Items { version, items: items.into_iter().map(item).collect() }))
 }

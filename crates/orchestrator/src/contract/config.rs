@@ -42,6 +42,16 @@ async fn every_change_is_a_version_with_history(config: &dyn Config) {
     assert_eq!((made.version, made.by), (second, alice));
     assert_eq!(config.configured(&ws, third + 1).await.expect("the store works"), None);
     assert_eq!(config.delete(&ws, "tool", "nothing", Caller::program()).await.expect("the store works"), None);
+    for (version, items) in [
+        (0, vec![]),
+        (first, vec![item("a", GOOD), item("b", GOOD)]),
+        (second, vec![item("a", OTHER), item("b", GOOD)]),
+        (third, vec![item("b", GOOD)]),
+    ] {
+        assert_eq!(config.all_at(&ws, version).await.expect("the store works"), items, "at version {version}");
+    }
+    let short = Workspace::new("def").expect("a valid name");
+    assert_eq!(config.all_at(&short, third).await.expect("the store works"), []);
 }
 
 async fn invalid_items_are_refused_and_nothing_is_written(config: &dyn Config) {

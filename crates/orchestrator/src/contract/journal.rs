@@ -28,6 +28,7 @@ pub async fn suite<F: Future<Output = Arc<dyn Journal>>>(fresh: impl Fn() -> F) 
     large_texts_come_back_whole(&*fresh().await).await;
     workspaces_do_not_see_each_other(&*fresh().await).await;
     runs_are_listed_newest_first_in_pages(&*fresh().await).await;
+    runs_are_listed_by_task_type_and_from_a_time_on(&*fresh().await).await;
     runs_are_found_by_the_beginning_of_their_ids(&*fresh().await).await;
     a_delayed_turn_is_not_due_before_its_time(&*fresh().await).await;
     due_turns_come_in_pages_without_those_that_are_claimed(&*fresh().await).await;
@@ -300,6 +301,39 @@ async fn runs_are_listed_newest_first_in_pages(journal: &dyn Journal) {
     assert_eq!(page(&nothing, None, 9).await, (String::new(), None));
     let none = RunFilter { state: Some(RunState::Cancelled), ..RunFilter::default() };
     assert_eq!(page(&none, None, 9).await, (String::new(), None));
+}
+
+async fn runs_are_listed_by_task_type_and_from_a_time_on(journal: &dyn Journal) {
+    for n in 1..=5_i64 {
+        let mut opening = first(&format!("r{n}"));
+        opening.records[0].time = Timestamp::from_micros(n);
+        committed(journal, opening).await;
+    }
+    committed(journal, end("r4", 1)).await;
+    let ended = journal.run(&Workspace::default(), &id("r4")).await.expect("the store works").expect("it is there");
+    let page = async |filter: &RunFilter, cursor: Option<&str>, limit| {
+        let page = journal.runs(&Workspace::default(), filter, cursor, limit).await.expect("the store works");
+        (page.runs.iter().map(|run| run.run.to_string()).collect::<Vec<_>>().join(" "), page.next)
+    };
+    let since = |micros| RunFilter { since: Some(Timestamp::from_micros(micros)), ..RunFilter::default() };
+    let (runs, next) = page(&since(3), None, 2).await;
+    assert_eq!((runs.as_str(), next.as_deref()), ("r5 r4", Some("r3")));
+    assert_eq!(page(&since(3), next.as_deref(), 2).await, ("r3".to_owned(), None));
+    assert_eq!(page(&since(4), None, 2).await, ("r5 r4".to_owned(), None), "no page follows with what is older");
+    assert_eq!(page(&since(6), None, 2).await, (String::new(), None));
+    assert_eq!(page(&since(0), None, 9).await.0, "r5 r4 r3 r2 r1");
+    for (state, micros, runs) in
+        [(ended.state, 4, "r4"), (ended.state, 5, ""), (RunState::Queued, 2, "r5 r3 r2"), (RunState::Queued, 6, "")]
+    {
+        let filter = RunFilter { state: Some(state), ..since(micros) };
+        assert_eq!(page(&filter, None, 9).await, (runs.to_owned(), None), "{state} since {micros}");
+    }
+    let of = |task_type: &str| RunFilter { task_type: Some(task_type.into()), ..RunFilter::default() };
+    assert_eq!(page(&of("general"), None, 9).await.0, "r5 r4 r3 r2 r1");
+    assert_eq!(page(&RunFilter { since: Some(Timestamp::from_micros(4)), ..of("general") }, None, 9).await.0, "r5 r4");
+    for other in ["gener", "general\"", "research"] {
+        assert_eq!(page(&of(other), None, 9).await, (String::new(), None), "{other}");
+    }
 }
 
 async fn runs_are_found_by_the_beginning_of_their_ids(journal: &dyn Journal) {

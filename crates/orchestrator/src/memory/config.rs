@@ -1,6 +1,6 @@
 //! Configuration in memory.
 
-use crate::ports::{BoxFuture, Config, ConfigError, HistoryEntry, Signal, SignalListener, World};
+use crate::ports::{BoxFuture, Config, ConfigError, HistoryEntry, Signal, SignalListener, World, items_at};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -167,6 +167,19 @@ impl Config for MemoryConfig {
         let state = self.state.lock();
         let entries = state.workspaces.get(workspace).and_then(|items| items.history.get(&place).cloned());
         ready(Ok(entries.unwrap_or_default()))
+    }
+
+    fn all_at<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Vec<StoredItem>, ConfigError>> {
+        let state = self.state.lock();
+        let history = state.workspaces.get(workspace).into_iter().flat_map(|items| &items.history);
+        let changes = history.flat_map(|((kind, key), entries)| {
+            entries.iter().map(move |entry| (kind.clone(), key.clone(), entry.clone()))
+        });
+        ready(Ok(items_at(changes, version)))
     }
 
     fn configured<'a>(

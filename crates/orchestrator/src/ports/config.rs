@@ -2,6 +2,7 @@
 
 use super::{BoxFuture, Disposition, JournalError, SignalListener};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use trellis_domain::config::{Problem, Settings, StoredItem};
 use trellis_domain::{Caller, Configured, Hash, Timestamp, Workspace};
@@ -16,6 +17,17 @@ pub struct HistoryEntry {
     /// Who made it; none in the history of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Caller>,
+}
+
+/// Items as they were at a version, from their changes with type and key; those of each item oldest first.
+pub fn items_at(changes: impl IntoIterator<Item = (String, String, HistoryEntry)>, version: u64) -> Vec<StoredItem> {
+    let mut values = BTreeMap::new();
+    for (kind, key, entry) in changes {
+        if entry.version <= version {
+            values.insert((kind, key), entry.value);
+        }
+    }
+    values.into_iter().filter_map(|((kind, key), value)| Some(StoredItem { kind, key, value: value? })).collect()
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +110,13 @@ pub trait Config: Send + Sync + std::fmt::Debug {
         kind: &'a str,
         key: &'a str,
     ) -> BoxFuture<'a, Result<Vec<HistoryEntry>, ConfigError>>;
+
+    /// All items as they were at a version, sorted, those that were deleted since among them.
+    fn all_at<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Vec<StoredItem>, ConfigError>>;
 
     /// Who made a version of the workspace's configuration; none if that was not kept.
     fn configured<'a>(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use trellis_domain::outage::Outages;
 use trellis_domain::record::{Body, Cause, Name, Record};
 use trellis_domain::run::{RunState, RunSummary};
-use trellis_domain::{ConversationId, Hash, PatternName, RunId, Scope, SessionId, Timestamp, Workspace};
+use trellis_domain::{ConversationId, Hash, PatternName, RunId, Scope, SessionId, TaskTypeName, Timestamp, Workspace};
 use trellis_patterns::Session;
 use utoipa::ToSchema;
 
@@ -179,7 +179,10 @@ impl KeptSession {
 pub struct RunFilter {
     pub state: Option<RunState>,
     pub pattern: Option<PatternName>,
+    pub task_type: Option<TaskTypeName>,
     pub conversation: Option<ConversationId>,
+    /// Only what began then or later.
+    pub since: Option<Timestamp>,
     /// Part of the question, case-insensitive.
     pub search: Option<String>,
     /// What workers have in hand is running, even if nothing of it is recorded yet.
@@ -196,6 +199,8 @@ impl RunFilter {
     pub fn matches(&self, run: &RunSummary) -> bool {
         self.state.is_none_or(|state| self.state_of(run) == state)
             && self.pattern.as_ref().is_none_or(|pattern| run.pattern.as_ref() == Some(pattern))
+            && self.task_type.as_ref().is_none_or(|task_type| run.task_type.as_ref() == Some(task_type))
+            && self.since.is_none_or(|since| run.started >= since)
             && self.conversation.as_ref().is_none_or(|id| run.conversation.as_ref() == Some(id))
             && self.search.as_ref().is_none_or(|text| run.question.to_lowercase().contains(&text.to_lowercase()))
     }

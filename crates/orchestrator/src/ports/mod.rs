@@ -20,7 +20,7 @@ mod tool_runner;
 mod tool_servers;
 mod world;
 
-pub use config::{Config, ConfigError, HistoryEntry};
+pub use config::{Config, ConfigError, HistoryEntry, items_at};
 pub use document_reader::{DocumentReader, ReadDocument, ReadError};
 pub use embedder::{EmbedError, Embedder, TextRole};
 pub use graph::{Answer, Asking, Found, Graph, GraphError, QuadPattern, QueryLimits};

@@ -1,19 +1,21 @@
 //! Asking a question: hand it in, follow the run, show the answer.
 
-use super::attend::{Attention, attend};
+use super::attend::{Attention, attend, shared_goes_on};
 use super::read_input;
-use super::watch::{LEAVES, RunItems, detached, finish, follow, goes_on};
+use super::watch::{LEAVES, RunItems, detached, finish, follow, goes_on, out_of_patience};
 use crate::app::{self, App};
-use crate::cli::{Ask, Global};
+use crate::cli::{Ask, Global, Output};
 use crate::desk::{Desk, Server};
 use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::person;
 use crate::serving::Interrupt;
 use crate::show::follow::Follow;
-use crate::show::note;
+use crate::show::{note, print_json, print_line};
 use crate::state::Purpose;
 use crate::tool_settings;
+use serde_json::json;
+use std::pin::pin;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::AgentRequest;
 use trellis_domain::{RequestId, RunId, Selection, ToolName};
@@ -37,6 +39,11 @@ pub(crate) async fn run(global: &Global, ask: &Ask) -> Result<Exit, Failure> {
             Ok(Desk::Local(_)) | Err(_) => return own.map(|_| Exit::Ok),
         },
     };
+    if ask.detach && matches!(&desk, Desk::Local(app) if !app.store.is_shared()) {
+        return Err(Failure::usage(
+            "--detach leaves the run to a server, and none has this folder: start `trellis serve`, or name one with --url",
+        ));
+    }
     let request = read_request(&desk, ask, question.trim()).await?;
     match &desk {
         Desk::Local(app) => here(app, global, ask, (request, limits), own?, &mut interrupt).await,
@@ -71,7 +78,10 @@ async fn here(
     };
     let run = RunService::new(&orchestrator).accept(question).await?.run;
     tell_of_other_id(ask, &run);
-    let attention = Attention { streaming: !ask.no_stream, strict: ask.strict };
+    if ask.detach {
+        return left(global, &run, &shared_goes_on(&run));
+    }
+    let attention = Attention { streaming: !ask.no_stream, strict: ask.strict, patience: ask.timeout };
     attend(app, global, &orchestrator, &run, attention, interrupt).await
 }
 
@@ -85,19 +95,26 @@ async fn there(
 ) -> Result<Exit, Failure> {
     let selection = Selection { tools: tools(ask), model: model_there(global, server)? };
     let id = fresh_id()?;
-    let run = tokio::select! {
-        run = server.accept(&request, &limits, &selection, &id) => run?,
-        () = interrupt.received() => {
-            note("stopped before the server had answered; `trellis runs` tells whether it has the question");
-            return Ok(Exit::Interrupted);
-        }
+    let mut patience = pin!(out_of_patience(ask.timeout));
+    let accepted = tokio::select! {
+        run = server.accept(&request, &limits, &selection, &id) => Some(run?),
+        () = interrupt.received() => None,
+        () = &mut patience => None,
+    };
+    let Some(run) = accepted else {
+        note("stopped before the server had answered; `trellis runs` tells whether it has the question");
+        return Ok(Exit::Interrupted);
     };
     tell_of_other_id(ask, &run);
+    if ask.detach {
+        return left(global, &run, &goes_on(&run, &server.flags()));
+    }
     let source = RunItems::Server(Box::new(server.follow(&run, global.quiet)));
     let screen = Follow::new(global, run.clone(), !ask.no_stream, LEAVES);
     let watched = tokio::select! {
         records = follow(source, global, screen, &run) => records.map(Some),
         () = interrupt.received() => Ok(None),
+        () = &mut patience => Ok(None),
     };
     match watched {
         Ok(Some(records)) => Ok(Exit::of(finish(global, &run, &records, &server.flags())?, ask.strict)),
@@ -107,6 +124,19 @@ async fn there(
             Ok(Exit::Interrupted)
         }
     }
+}
+
+/// The id of a run that others work on, for whoever does not wait; a person learns how to look later.
+fn left(global: &Global, run: &RunId, how_to_go_on: &str) -> Result<Exit, Failure> {
+    match global.output {
+        Output::Text | Output::Csv => print_line(run.as_str())?,
+        Output::Json => print_json(&json!({"run_id": run.as_str()}).to_string())?,
+        Output::Ndjson => print_json(&json!({"type": "run.detached", "run_id": run.as_str()}).to_string())?,
+    }
+    if !global.quiet {
+        note(how_to_go_on);
+    }
+    Ok(Exit::Ok)
 }
 
 /// The tools that may be offered, if some are named.

@@ -1,6 +1,6 @@
 //! Working on one run of one's own folder, and showing it: for `ask`, and for `resume` of a run that was named.
 
-use super::watch::{RunItems, detached, finish, follow};
+use super::watch::{RunItems, detached, finish, follow, out_of_patience};
 use crate::app::App;
 use crate::cli::Global;
 use crate::failure::{Exit, Failure};
@@ -8,6 +8,7 @@ use crate::serving::{Interrupt, Serving};
 use crate::show::follow::Follow;
 use crate::show::{note, short};
 use std::sync::Arc;
+use std::time::Duration;
 use trellis_domain::RunId;
 use trellis_orchestrator::ports::Role;
 use trellis_orchestrator::summary::end_of;
@@ -21,6 +22,8 @@ pub(super) struct Attention {
     pub(super) streaming: bool,
     /// A partial answer has an exit code of its own.
     pub(super) strict: bool,
+    /// For how long they wait; for as long as it takes if they name no time.
+    pub(super) patience: Option<Duration>,
 }
 
 /// Until the run has ended, waits for somebody, or is interrupted. No other run is worked on.
@@ -45,6 +48,7 @@ pub(super) async fn attend(
         records = follow(source, global, screen, run) => records.map(Some),
         failure = serving.store_failure() => Err(failure),
         () = interrupt.received() => Ok(None),
+        () = out_of_patience(attention.patience) => Ok(None),
     };
     let records = match watched {
         Ok(Some(records)) => records,
@@ -52,14 +56,12 @@ pub(super) async fn attend(
             serving.abandon().await?;
             return Err(failure);
         }
-        // Interrupted, or whoever read our output has gone away.
+        // Interrupted, out of patience, or whoever read our output has gone away.
         Ok(None) | Err(_) => {
             serving.abandon().await?;
             let id = short(run);
             let on = if app.store.is_shared() {
-                format!(
-                    "other processes go on with run {run}\nfollow it: trellis run watch {id}     end it: trellis run cancel {id}"
-                )
+                shared_goes_on(run)
             } else {
                 format!(
                     "run {run} is interrupted; what it has done so far is kept\n\
@@ -88,4 +90,12 @@ pub(super) async fn attend(
         note(&format!("other open runs: {others}; `trellis runs` lists them, `trellis resume` goes on with them"));
     }
     Ok(Exit::of(state, attention.strict))
+}
+
+/// A run of a state that several processes share goes on, whoever watches.
+pub(super) fn shared_goes_on(run: &RunId) -> String {
+    let id = short(run);
+    format!(
+        "other processes go on with run {run}\nfollow it: trellis run watch {id}     end it: trellis run cancel {id}"
+    )
 }

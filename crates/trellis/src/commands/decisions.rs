@@ -89,7 +89,7 @@ impl Told {
 }
 
 /// The options with the chosen ones marked.
-fn set(decision: &DecisionTrace, marks: &Marks) -> Option<String> {
+pub(super) fn set(decision: &DecisionTrace, marks: &Marks) -> Option<String> {
     if known(decision) == Some(DecisionKind::Goals) || decision.options.is_empty() {
         return None;
     }

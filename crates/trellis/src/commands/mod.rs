@@ -27,6 +27,7 @@ mod shells;
 mod slow;
 mod sparql;
 mod status;
+mod step;
 mod tables;
 mod tools;
 mod verify;
@@ -115,7 +116,12 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
 
 async fn one_run(global: &Global, command: &RunCommand) -> Result<Exit, Failure> {
     match command {
-        RunCommand::Show { run, full } => run::show(&Desk::look(global, "run show")?, global, run, *full).await,
+        RunCommand::Show { run, step: Some(step), .. } => {
+            step::run(&Desk::look(global, "run show")?, global, run, step).await
+        }
+        RunCommand::Show { run, full, step: None } => {
+            run::show(&Desk::look(global, "run show")?, global, run, *full).await
+        }
         RunCommand::Watch { run, strict } => watch::run(&Desk::look(global, "run watch")?, global, run, *strict).await,
         RunCommand::Answer { run, strict } => {
             run::answer(&Desk::look(global, "run answer")?, global, run, *strict).await

@@ -47,7 +47,7 @@ pub(crate) async fn run(global: &Global, wish: Option<&str>, limits: &[Limit]) -
         let desk = Desk::Local(Box::new(app));
         let run = desk.find_run(wish).await?;
         let Desk::Local(app) = desk else { return Err(Failure::unexpected("a folder was opened")) };
-        let attention = Attention { streaming: true, strict: false };
+        let attention = Attention { streaming: true, strict: false, patience: None };
         return attend(&app, global, &orchestrator, &run, attention, &mut interrupt).await;
     }
     let runs = RunService::new(&orchestrator);

@@ -6,8 +6,8 @@ use crate::failure::{Exit, Failure};
 use crate::show::{aligned, clean, columns_for, note, one_line, print_json, print_line, seconds, short};
 use serde_json::json;
 use trellis_domain::run::RunState;
-use trellis_domain::{ConversationId, PatternName};
-use trellis_orchestrator::ports::{RunFilter, UnreadableRun};
+use trellis_domain::{ConversationId, PatternName, TaskTypeName};
+use trellis_orchestrator::ports::{RealWorld, RunFilter, UnreadableRun, World};
 use trellis_orchestrator::summary::ListedRun;
 
 pub(crate) async fn run(desk: &Desk, global: &Global, runs: &Runs) -> Result<Exit, Failure> {
@@ -15,6 +15,8 @@ pub(crate) async fn run(desk: &Desk, global: &Global, runs: &Runs) -> Result<Exi
     let filter = RunFilter {
         state: runs.state,
         pattern: runs.pattern.as_deref().and_then(PatternName::given),
+        task_type: runs.task_type.as_deref().and_then(TaskTypeName::given),
+        since: runs.since.map(|since| since.seen_at(RealWorld.now())),
         conversation: conversation.map_err(|error| Failure::usage(error.to_string()))?,
         search: runs.search.clone(),
         ..RunFilter::default()

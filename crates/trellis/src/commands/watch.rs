@@ -8,6 +8,7 @@ use crate::show::follow::Follow;
 use crate::show::{Marks, footer, note, print_json, short};
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 use trellis_domain::record::{Name, Record};
 use trellis_domain::run::RunState;
 use trellis_domain::{RunId, Workspace};
@@ -145,6 +146,13 @@ pub(super) fn detached(global: &Global, run: &RunId, how_to_go_on: &str) {
         drop(print_json(&event.to_string()));
     }
     note(&format!("\n{how_to_go_on}"));
+}
+
+/// Ends, and says so, once somebody has waited for as long as they wished; never if they named no time.
+pub(super) async fn out_of_patience(wish: Option<Duration>) {
+    let Some(wish) = wish else { return std::future::pending().await };
+    tokio::time::sleep(wish).await;
+    note(&format!("\nno answer within {} s", wish.as_secs()));
 }
 
 /// A run at a server goes on, whoever watches.

@@ -22,8 +22,8 @@ impl App {
     ) -> Result<ListedRuns, Failure> {
         let (runs, mut all, mut cursor) = (self.runs(), ListedRuns::default(), cursor.map(str::to_owned));
         loop {
-            let limit = limit - all.runs.len();
-            cursor = all.add(runs.list(self.workspace(), filter.clone(), cursor.as_deref(), limit).await?);
+            let missing = limit - all.runs.len();
+            cursor = all.add(runs.list(self.workspace(), filter.clone(), cursor.as_deref(), missing).await?);
             if cursor.is_none() || all.runs.len() >= limit {
                 return Ok(all);
             }
@@ -92,6 +92,10 @@ impl App {
 
     pub(super) async fn items(&self) -> Result<(u64, Vec<StoredItem>), Failure> {
         Ok(self.store.config.all(self.workspace()).await?)
+    }
+
+    pub(super) async fn items_at(&self, version: u64) -> Result<Vec<StoredItem>, Failure> {
+        Ok(self.store.config.all_at(self.workspace(), version).await?)
     }
 
     pub(super) async fn put(&self, items: Vec<StoredItem>) -> Result<u64, Failure> {

@@ -219,6 +219,14 @@ impl Desk {
         }
     }
 
+    /// All items as they were at a version that there is, sorted.
+    pub(crate) async fn items_at(&self, version: u64) -> Result<Vec<StoredItem>, Failure> {
+        match self {
+            Self::Local(app) => app.items_at(version).await,
+            Self::Remote(server) => server.items_at(version).await,
+        }
+    }
+
     /// Writes items that somebody made up as one new version, or none of them.
     pub(crate) async fn configure(&self, global: &Global, items: Vec<StoredItem>) -> Result<u64, Failure> {
         if let Self::Local(app) = self {

@@ -64,11 +64,14 @@ impl Server {
         limit: usize,
     ) -> Result<ListedRuns, Failure> {
         let (mut all, mut next) = (ListedRuns::default(), cursor.map(str::to_owned));
+        let since = filter.since.map(|since| since.to_string());
         loop {
             let count = (limit - all.runs.len()).min(RUNS).to_string();
             let mut query = vec![("limit", count.as_str())];
             query.extend(filter.state.map(|state| ("state", state.as_str())));
             query.extend(filter.pattern.as_deref().map(|pattern| ("pattern", pattern)));
+            query.extend(filter.task_type.as_deref().map(|task_type| ("task_type", task_type)));
+            query.extend(since.as_deref().map(|since| ("since", since)));
             query.extend(filter.conversation.as_ref().map(|id| ("conversation", id.as_str())));
             query.extend(filter.search.as_deref().map(|text| ("search", text)));
             query.extend(next.as_deref().map(|cursor| ("cursor", cursor)));
@@ -192,6 +195,12 @@ impl Server {
     pub(super) async fn items(&self) -> Result<(u64, Vec<StoredItem>), Failure> {
         let all: Items = self.ask(self.request(Method::GET, &["configuration"], &[])).await?;
         Ok((all.version, all.items))
+    }
+
+    pub(super) async fn items_at(&self, version: u64) -> Result<Vec<StoredItem>, Failure> {
+        let query = [("at", &*version.to_string())];
+        let all: Items = self.ask(self.request(Method::GET, &["configuration"], &query)).await?;
+        Ok(all.items)
     }
 
     pub(super) async fn put(&self, items: Vec<StoredItem>) -> Result<u64, Failure> {

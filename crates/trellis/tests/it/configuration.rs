@@ -69,6 +69,26 @@ fn an_item_can_be_read_as_it_was_at_an_earlier_version() {
     assert_eq!(entries["versions"][2]["deleted"], true, "{entries}");
     assert_eq!(fails(data.path(), &["config", "history", "tool", "nobody"]).0, 5);
 
+    // Two versions, with what was deleted since.
+    let difference = |to: &[&str]| {
+        let from = begin.to_string();
+        ok(data.path(), &[&["config", "diff", &from][..], to].concat())
+    };
+    let changed = "~ agent/max-context\n";
+    assert!(!difference(&[&(begin + 2).to_string()]).contains("max-context"));
+    assert_eq!(difference(&[&(begin + 1).to_string()]), "+ agent/additional-context\n    + Be brief.\n");
+    let now = difference(&[]);
+    assert!(now.starts_with(changed) || now.starts_with("+ agent/max-context\n"), "{now}");
+    assert!(now.contains("    + 3\n") && !now.contains("additional-context"), "{now}");
+    let (earlier, later) = ((begin + 3).to_string(), (begin + 4).to_string());
+    let object = json(data.path(), &["config", "diff", &earlier, &later]);
+    let expected = serde_json::json!([
+        {"type": "agent", "key": "additional-context", "before": "Be long.", "after": null}
+    ]);
+    assert_eq!(object["changes"], expected, "{object}");
+    let (code, message) = fails(data.path(), &["config", "diff", &later, "999"]);
+    assert_eq!((code, message.contains("there is no version 999 yet")), (2, true), "{message}");
+
     // What the graph says leads to the value.
     let rows = json(data.path(), &["sparql", "SELECT DISTINCT ?v WHERE { ?choice trellis:configVersion ?v }"]);
     let recorded = rows["results"]["bindings"][0]["v"]["value"].as_str().unwrap().to_owned();

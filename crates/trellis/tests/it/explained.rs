@@ -66,6 +66,41 @@ fn a_sentence_is_told_by_what_it_cites_and_by_sources_with_the_same_words() {
 }
 
 #[test]
+fn a_step_is_shown_with_everything_on_record_of_it() {
+    let data = TempDir::new().unwrap();
+    ok(data.path(), &["ask", PARTNER, "--session", "single", "--pattern", "react", "--quiet"]);
+    let show = |step: &str| ok(data.path(), &["run", "show", "single", "--step", step]);
+    let told = show("1");
+    for expected in [
+        "call 1, of the run itself.\nurn:trustgraph:agent:single/i1\nIt calls the tool ",
+        " chosen out of ",
+        "Model call i1: prompt “",
+        "Prompt: its text was not kept; TRELLIS_KEEP_REQUESTS=1 keeps what is sent.",
+        "Reply:\n  ",
+        "Usage: ",
+    ] {
+        assert!(told.contains(expected), "{expected} is missing in\n{told}");
+    }
+    assert!(!told.contains("Model call i2"), "nothing of other steps: {told}");
+    for same in ["call 1", "urn:trustgraph:agent:single/i1"] {
+        assert_eq!(ok(data.path(), &["run", "show", "single", "--step", same]), told, "{same}");
+    }
+    let brought = show("result 1");
+    assert!(brought.contains("It brought:\n  ") && brought.contains("The tool took "), "{brought}");
+    let (answer, whole) = (show("answer"), ok(data.path(), &["run", "answer", "single"]));
+    assert!(whole.lines().filter(|line| !line.is_empty()).all(|line| answer.contains(line)), "{answer}");
+    assert!(answer.contains("Model call i"), "the reply that was the answer: {answer}");
+    let routing = show("routing");
+    assert!(routing.contains("Task type: ") && routing.contains("Model call route"), "{routing}");
+    let object = json(data.path(), &["run", "show", "single", "--step", "1"]);
+    assert_eq!((&object["step"]["step"], &object["step_name"]), (&"analysis".into(), &"call 1".into()));
+    assert_eq!(object["records"].as_array().unwrap().len(), 1, "{object}");
+    assert_eq!(object["records"][0]["header"]["name"], "i1");
+    let (code, message) = fails(data.path(), &["run", "show", "single", "--step", "99"]);
+    assert_eq!((code, message.contains("has no step `99`")), (5, true), "{message}");
+}
+
+#[test]
 fn decisions_are_listed_with_their_options_and_who_chose() {
     let data = TempDir::new().unwrap();
     ok(data.path(), &["ask", TRACE, "--session", "trace", "--quiet"]);

@@ -22,12 +22,17 @@ const LOOKS: &[&[&str]] = &[
     &["runs", "--output", "json"],
     &["runs", "--limit", "1"],
     &["runs", "--state", "failed"],
+    &["runs", "--since", "7d", "--task-type", "general", "--output", "json"],
+    &["runs", "--since", "2999-01-01"],
     &["runs", "--search", "owners", "--output", "json"],
     &["runs", "--cursor", "nonsense"],
     &["run", "show", "last"],
     &["run", "show", "@2", "--full"],
     &["run", "show", "@2", "--output", "json"],
     &["run", "show", "team", "--output", "json"],
+    &["run", "show", "team", "--step", "routing"],
+    &["run", "show", "team", "--step", "#0 call 1", "--output", "json"],
+    &["run", "show", "team", "--step", "nowhere"],
     &["run", "show", "@99"],
     &["run", "show", "nobody"],
     &["run", "show", "t"],
@@ -130,6 +135,9 @@ const CHANGES: &[&[&str]] = &[
     &["config", "delete", "note", "a/b c"],
     &["config", "delete", "note", "a/b c"],
     &["config", "get", "agent", "additional-context", "--at", "2"],
+    &["config", "diff", "1"],
+    &["config", "diff", "1", "3", "--output", "json"],
+    &["config", "diff", "1", "99"],
     &["config", "list", "--output", "json"],
 ];
 
@@ -245,4 +253,47 @@ fn watching_attaches_to_a_run_that_is_at_work() {
     assert_eq!((&events[0]["type"], &events.last().unwrap()["type"]), (&"run.started".into(), &"run.completed".into()));
     let seqs: Vec<_> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
     assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
+}
+
+#[test]
+fn a_question_is_left_to_a_server_and_looked_at_later() {
+    let folder = TempDir::new().unwrap();
+    let server = Served::start(folder.path());
+    let left = run(folder.path(), &["ask", PARTNER, "--session", "left", "--detach"]);
+    assert_eq!((left.status.code(), stdout(&left).as_str()), (Some(0), "left\n"), "{}", stderr(&left));
+    assert!(stderr(&left).contains("run left goes on at the server\nwatch it: trellis run watch left"), "{left:?}");
+    let answer = ok(folder.path(), &["run", "watch", "left", "--quiet"]);
+    assert!(answer.starts_with("## Partner risk profile: Company X"), "{answer}");
+    // The same question again is its run, which has ended.
+    let quiet = run(folder.path(), &["ask", PARTNER, "--session", "left", "--detach", "--quiet", "--output", "json"]);
+    assert_eq!((stdout(&quiet).as_str(), stderr(&quiet).as_str()), ("{\"run_id\":\"left\"}\n", ""));
+    server.kill();
+    let alone = run(folder.path(), &["ask", "Why?", "--detach"]);
+    assert_eq!((alone.status.code(), stdout(&alone).as_str()), (Some(2), ""));
+    assert!(stderr(&alone).contains("start `trellis serve`"), "{}", stderr(&alone));
+    assert_eq!(ok(folder.path(), &["runs"]).lines().count(), 1, "nothing was asked");
+}
+
+#[test]
+fn whoever_waits_no_longer_leaves_the_run_where_it_is() {
+    let (mine, theirs) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    // Each piece of an answer takes as long as somebody waits for the whole.
+    let slow =
+        |command: &mut std::process::Command| command.env("TRELLIS_REHEARSAL_DELAY_MS", "1000").output().unwrap();
+    let asked = ["ask", PARTNER, "--session", "late", "--timeout", "1s"];
+    let here = slow(&mut trellis(mine.path(), &asked));
+    assert_eq!(here.status.code(), Some(130), "{}", stderr(&here));
+    for said in ["no answer within 1 s", "run late is interrupted", "go on: trellis resume late"] {
+        assert!(stderr(&here).contains(said), "{said} is missing in {}", stderr(&here));
+    }
+    let server =
+        Served::start_at(theirs.path(), "127.0.0.1:0", |command| command.env("TRELLIS_REHEARSAL_DELAY_MS", "1000"));
+    let there = at(&server.url(), mine.path(), &asked);
+    assert_eq!(there.status.code(), Some(130), "{}", stderr(&there));
+    for said in ["no answer within 1 s", "run late goes on at the server", "watch it: trellis run watch late"] {
+        assert!(stderr(&there).contains(said), "{said} is missing in {}", stderr(&there));
+    }
+    assert_eq!(server.json("GET", "/api/v1/runs/late", "")["state"], "running");
+    let resumed = ok(mine.path(), &["resume", "late"]);
+    assert!(resumed.starts_with("## Partner risk profile: Company X"), "{resumed}");
 }

@@ -206,7 +206,12 @@ fn a_silent_sibling_costs_a_partial_answer_and_not_the_run() {
     let strict = run(data.path(), &[&asked[..], &["--strict", "--quiet", "--session", "strict"]].concat());
     assert_eq!(strict.status.code(), Some(11), "{}", stderr(&strict));
     assert!(stdout(&strict).contains("What is missing"), "the answer is given all the same");
-    assert_eq!(json(data.path(), &["runs", "--state", "answered-partial"])["runs"].as_array().unwrap().len(), 2);
+    let listed = |since: &str| {
+        let filters = ["--status", "answered-partial", "--pattern", "supervisor"];
+        let listed = json(data.path(), &[&["runs", "--since", since][..], &filters].concat());
+        listed["runs"].as_array().unwrap().len()
+    };
+    assert_eq!((listed("1h"), listed("2999-01-01")), (2, 0));
 }
 
 #[test]

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Reply } from '../../lib/sparql';
 import type { ListedRun } from '../../lib/types';
 import { figures, queries, type Figures } from './figures';
-import { asked, chips, fits, isId, none, read, reachesBack, written } from './filters';
+import { asked, chips, fits, isId, lookedForHere, none, read, written } from './filters';
 import { brieflyTokens, csv, grouped, joined, ndjson, total, unseen, updated } from './list';
 
 const run = (run_id: string, changes: Partial<ListedRun> = {}): ListedRun => ({
@@ -25,8 +25,10 @@ describe('filters', () => {
     expect(read(new URLSearchParams('since=constructor&failed=yes'))).toEqual(none);
   });
   it('ask the server only for what it knows', () => {
-    const filters = { ...none, search: ' north ', taskType: 'research', who: 'ada', state: 'failed' };
-    expect(asked(filters)).toEqual({ search: 'north', state: 'failed', pattern: '', conversation: '' });
+    const filters = { ...none, search: ' north ', taskType: 'research', since: '7d', who: 'ada', state: 'failed' };
+    const server = { search: 'north', state: 'failed', pattern: '', conversation: '', task_type: 'research', since: '7d' };
+    expect(asked(filters)).toEqual(server);
+    expect(lookedForHere(filters)).toEqual(['who asked']);
   });
   it('take the beginning of an id for one', () => {
     for (const id of ['9e35e72b', '9E35E72B-228d', '123456']) expect(isId(id), id).toBe(true);
@@ -34,20 +36,15 @@ describe('filters', () => {
     expect(asked({ ...none, search: '9E35E72B' })).toMatchObject({ prefix: '9e35e72b' });
   });
   it('look here for the rest', () => {
-    const now = Date.parse('2026-11-18T12:00:00Z');
-    const fit = (changes: Partial<typeof none>, figures?: Figures): boolean =>
-      fits(run('a'), figures, { ...none, ...changes }, now);
+    const fit = (changes: Partial<typeof none>, figures?: Figures, of = run('a')): boolean =>
+      fits(of, figures, { ...none, ...changes });
     expect(fit({})).toBe(true);
-    expect(fit({ taskType: 'research' })).toBe(false);
     expect(fit({ who: 'ada' }, known())).toBe(true);
+    expect(fit({ who: 'bob' }, known())).toBe(false);
     expect(fit({ who: 'ada' })).toBe(false);
     expect(fit({ failed: true }, known())).toBe(false);
+    expect(fit({ failed: true }, known(), run('a', { state: 'failed' }))).toBe(true);
     expect(fit({ failed: true }, known({ failed: 2 }))).toBe(true);
-    expect(fit({ since: '1h' })).toBe(false);
-    expect(fit({ since: '24h' })).toBe(true);
-    expect(reachesBack([run('a')], { ...none, since: '1h' }, now)).toBe(true);
-    expect(reachesBack([run('a')], none, now)).toBe(false);
-    expect(reachesBack([], { ...none, since: '1h' }, now)).toBe(false);
   });
   it('are told as words that can be taken away', () => {
     const told = chips({ ...none, search: 'x', state: 'limit', failed: true }, (state) => `<${state}>`);

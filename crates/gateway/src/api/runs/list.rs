@@ -4,7 +4,7 @@ use super::{ApiError, Entered, FoundRun, Place, Placed, Usual, limit};
 use axum::Json;
 use serde::Deserialize;
 use trellis_domain::run::RunState;
-use trellis_domain::{ConversationId, PatternName};
+use trellis_domain::{ConversationId, PatternName, Since, TaskTypeName, Timestamp};
 use trellis_orchestrator::ports::RunFilter;
 use trellis_orchestrator::schema;
 use trellis_orchestrator::summary::{ListedRuns, WholeRun};
@@ -25,6 +25,11 @@ pub(crate) struct Wanted {
     state: Option<String>,
     /// Only runs of this pattern
     pattern: Option<String>,
+    /// Only runs of this task type
+    task_type: Option<String>,
+    /// Only runs that began then or later: a span back from now (`90s`, `30m`, `2h`, `7d`, `4w`), a day (`2026-11-01`) or a
+    /// moment in UTC (`2026-11-01T10:30Z`)
+    since: Option<String>,
     /// Only runs of this conversation
     #[param(min_length = 1, max_length = 200, pattern = "^[A-Za-z0-9._~:@+=,-]+$")]
     conversation: Option<String>,
@@ -42,8 +47,9 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// What is empty is as if it were left out, as forms send it.
     fn without_empty(mut self) -> Self {
-        let Self { workspace, state, pattern, conversation, search, prefix, limit, cursor } = &mut self;
-        for member in [workspace, state, pattern, conversation, search, prefix, limit, cursor] {
+        let Self { workspace, state, pattern, task_type, since, conversation, search, prefix, limit, cursor } =
+            &mut self;
+        for member in [workspace, state, pattern, task_type, since, conversation, search, prefix, limit, cursor] {
             member.take_if(|text| text.is_empty());
         }
         self
@@ -69,7 +75,7 @@ pub(crate) async fn list(
 ) -> Result<Json<ListedRuns>, ApiError> {
     let wanted = wanted.without_empty();
     let limit = limit(wanted.limit.as_deref(), USUAL, MOST)?;
-    let (runs, workspace, filter) = (inside.runs(), inside.workspace(), filter(&wanted)?);
+    let (runs, workspace, filter) = (inside.runs(), inside.workspace(), filter(&wanted, inside.world().now())?);
     let page = match (&wanted.prefix, &wanted.cursor) {
         (Some(_), Some(_)) => return Err(ApiError::request("give `prefix` or `cursor`, not both")),
         (Some(prefix), None) => runs.list_with_prefix(workspace, prefix, filter, limit).await?,
@@ -78,15 +84,19 @@ pub(crate) async fn list(
     Ok(Json(page))
 }
 
-fn filter(wanted: &Wanted) -> Result<RunFilter, ApiError> {
+fn filter(wanted: &Wanted, now: Timestamp) -> Result<RunFilter, ApiError> {
     let state = |word: &String| {
         let known = || ApiError::request(format!("`state` must be one of {}", RunState::WORDS.join(", ")));
         word.parse().map_err(|_| known())
     };
+    let since = wanted.since.as_deref().map(str::parse::<Since>).transpose();
+    let since = since.map_err(|error| ApiError::request(format!("`since`: {error}")))?;
     let conversation = wanted.conversation.as_deref().map(ConversationId::new).transpose();
     Ok(RunFilter {
         state: wanted.state.as_ref().map(state).transpose()?,
         pattern: wanted.pattern.as_deref().and_then(PatternName::given),
+        task_type: wanted.task_type.as_deref().and_then(TaskTypeName::given),
+        since: since.map(|since| since.seen_at(now)),
         conversation: conversation.map_err(|error| ApiError::request(error.to_string()))?,
         search: wanted.search.clone(),
         ..RunFilter::default()

@@ -35,11 +35,22 @@ async fn runs_are_listed_newest_first_filtered_and_in_pages() {
     assert_eq!(list(&api, "?pattern=supervisor").await, ["aa2"]);
     assert_eq!(list(&api, "?conversation=talk-aa1").await, ["aa1"]);
     assert_eq!(list(&api, "?search=ONE").await, ["aa1"]);
+    assert_eq!(list(&api, "?since=1h&state=failed").await, ["ab3"]);
+    let listed = api.get("/api/v1/runs?prefix=aa2").await.json()["runs"][0].clone();
+    let (began, task_type) = (listed["started"].as_str().unwrap(), listed["task_type"].as_str().unwrap());
+    assert_eq!(list(&api, &format!("?since={began}")).await, ["ab3", "aa2"], "from that very moment on");
+    assert_eq!(list(&api, &format!("?task_type={task_type}&pattern=supervisor")).await, ["aa2"]);
+    assert_eq!(list(&api, "?task_type=nobody-has-it").await, [""; 0]);
+    assert_eq!(list(&api, "?since=2999-01-01").await, [""; 0]);
+    assert_eq!(list(&api, "?prefix=aa&since=2999-01-01").await, [""; 0]);
     assert_eq!(list(&api, "?prefix=aa").await, ["aa1", "aa2"], "sorted by id");
     assert_eq!(list(&api, "?prefix=aa&state=answered").await, ["aa1"]);
     assert_eq!(list(&api, "?prefix=a&state=failed&limit=1").await, ["ab3"], "the limit is for what fits");
     assert_eq!(list(&api, "?prefix=x").await, [""; 0]);
-    assert_eq!(list(&api, "?state=failed&pattern=&conversation=&search=&limit=&cursor=").await, ["ab3"]);
+    assert_eq!(
+        list(&api, "?state=failed&pattern=&task_type=&since=&conversation=&search=&limit=&cursor=").await,
+        ["ab3"]
+    );
     let first = api.get("/api/v1/runs?limit=2").await.json();
     let second = api.get(&format!("/api/v1/runs?limit=2&cursor={}", first["next"].as_str().unwrap())).await.json();
     assert_eq!((ids(&first).concat(), ids(&second).concat()), ("ab3aa2".to_owned(), "aa1".to_owned()));
@@ -50,6 +61,8 @@ async fn runs_are_listed_newest_first_filtered_and_in_pages() {
         "?limit=x",
         "?limit=-1",
         "?state=done",
+        "?since=yesterday",
+        "?since=2026-02-30",
         "?conversation=a%20b",
         "?cursor=nobody",
         "?cursor=a/b",
@@ -176,4 +189,29 @@ async fn trace_and_graph_say_what_the_records_say() {
         (status, message.as_str()),
         (406, "the graph can be had as text/turtle, application/ld+json, application/n-quads")
     );
+}
+
+#[tokio::test]
+async fn the_configuration_is_told_as_it_was_at_a_version() {
+    let api = Api::open().await;
+    let put = async |value: &str| {
+        let item = json!({"type": "agent", "key": "additional-context", "value": value});
+        let body = json!({"items": [item]});
+        api.post("/api/v1/configuration", "", &body).await.json()["version"].as_u64().unwrap()
+    };
+    let (first, second) = (put("Be brief.").await, put("Be long.").await);
+    let at = async |query: &str| {
+        let all = api.get(&format!("/api/v1/configuration{query}")).await.json();
+        let items = all["items"].as_array().unwrap().clone();
+        let item = items.into_iter().find(|item| item["key"] == "additional-context");
+        (all["version"].as_u64().unwrap(), item.map(|item| item["value"].clone()))
+    };
+    assert_eq!(at(&format!("?at={first}")).await, (first, Some(json!("Be brief."))));
+    assert_eq!(at(&format!("?at={second}")).await, (second, Some(json!("Be long."))));
+    assert_eq!(at("").await, at(&format!("?at={second}")).await);
+    assert_eq!(at("?at=0").await, (0, None));
+    for wrong in ["-1", "x", &(second + 1).to_string()] {
+        let reply = api.get(&format!("/api/v1/configuration?at={wrong}")).await;
+        assert_eq!(reply.status, 400, "{wrong}: {}", reply.body);
+    }
 }

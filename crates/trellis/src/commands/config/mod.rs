@@ -1,5 +1,6 @@
 //! Configuration items from the command line.
 
+mod difference;
 mod history;
 mod overview;
 
@@ -59,6 +60,7 @@ pub(crate) async fn run(global: &Global, command: &ConfigCommand) -> Result<Exit
         ConfigCommand::Matrix => overview::matrix(&desk, global).await,
         ConfigCommand::Log { limit } => overview::log(&desk, global, *limit).await,
         ConfigCommand::History { kind, key } => history::list(&desk, global, kind, key).await,
+        ConfigCommand::Diff { from, to } => difference::run(&desk, global, *from, *to).await,
         ConfigCommand::Put { kind, key, value } => {
             let value = match value.strip_prefix('@') {
                 Some(file) => read_text(Path::new(file))?,
@@ -101,6 +103,7 @@ const fn purpose(command: &ConfigCommand) -> Purpose {
         | ConfigCommand::Matrix
         | ConfigCommand::Log { .. }
         | ConfigCommand::History { .. }
+        | ConfigCommand::Diff { .. }
         | ConfigCommand::Export { .. }
         | ConfigCommand::Validate { .. } => Purpose::Read,
         ConfigCommand::Put { .. } | ConfigCommand::Delete { .. } | ConfigCommand::Import { .. } => Purpose::Write,

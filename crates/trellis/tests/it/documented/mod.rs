@@ -11,7 +11,8 @@ use reader::Reader;
 use std::path::Path;
 
 /// Programs that the pages use beside ours.
-const PROGRAMS: [&str; 9] = ["base64", "cp", "curl", "export", "jq", "less", "npm", "pip", "trellis"];
+const PROGRAMS: [&str; 12] =
+    ["base64", "cp", "curl", "export", "jq", "less", "npm", "pip", "sha256sum", "sudo", "tar", "trellis"];
 
 fn reader() -> Reader {
     Reader::of(Path::new(env!("CARGO_BIN_EXE_trellis")))
@@ -26,7 +27,7 @@ fn fault(page: &Page, line: &Line, stock: &str) -> Option<String> {
             let chores = std::fs::read_to_string(project.join("xtask/src/main.rs")).unwrap();
             chores.contains(&format!("Some(\"{chore}\")"))
         }
-        ["cargo", "install", "--path", path] => project.join(path).join("Cargo.toml").is_file(),
+        ["cargo", "install", "--path", path, ..] => project.join(path).join("Cargo.toml").is_file(),
         ["cargo", "run" | "build", "--release", ..] => true,
         ["python3" | "node", file, ..] if line.is_whole => {
             let here = project.join(&page.name).with_file_name(file);
