@@ -491,7 +491,7 @@ fn parse_state(word: &str) -> Result<RunState, String> {
 }
 
 fn parse_span(text: &str) -> Result<Duration, String> {
-    match text.parse() {
+    match text.parse::<Since>() {
         Ok(Since::Back { seconds }) if seconds > 0 => Ok(Duration::from_secs(seconds.into())),
         Ok(Since::Back { .. } | Since::Moment(_)) | Err(_) => Err("write a span such as 90s, 10m or 2h".to_owned()),
     }

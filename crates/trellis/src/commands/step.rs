@@ -51,7 +51,7 @@ fn name_of(record: &Record) -> &str {
 
 /// The records that a step was made of, in order. Its name in the graph ends with that of the record.
 fn records_of<'a>(view: &'a RunView, (session, step): Placed<'_>) -> Vec<&'a Record> {
-    let all = view.records.iter().map(AsRef::as_ref);
+    let all = view.records.iter().map(|record| &**record);
     let all: Vec<&Record> = all.filter(|record: &&Record| record.header.session.as_str() == session.session).collect();
     let path = step.id().strip_prefix(session.id.as_str()).unwrap_or_default().trim_start_matches('/');
     // One of several calls in a reply is below the name of the reply.

@@ -187,6 +187,15 @@ fn nats_keeps_a_cluster_together() {
 }
 
 #[test]
+fn a_question_is_left_to_the_workers_of_the_state() {
+    let cluster = Cluster::new(None);
+    let _worker = cluster.start(&["worker"]);
+    assert_eq!(cluster.ok(&["ask", PARTNER, "--session", "left", "--detach"]), "left\n");
+    let answer = cluster.ok(&["run", "watch", "left", "--quiet"]);
+    assert!(answer.starts_with("## Partner risk profile: Company X"), "{answer}");
+}
+
+#[test]
 fn a_run_is_cancelled_told_and_decided_wherever_it_is_worked_on() {
     let cluster = Cluster::slow(50);
     let gateway = cluster.gateway();

@@ -170,20 +170,27 @@ fn runs_are_readable_in_narrow_and_wide_terminals() {
     assert!(unpacked.unwrap().success());
     let data = folder.path().join("format-3");
     for session in ["s-react", "s-plan", "s-silent", "s-team"] {
-        for columns in [50, 80, 120] {
-            let width = columns.to_string();
-            for (name, command) in [("show", vec!["run", "show"]), ("why", vec!["run", "why"])] {
-                let told = ok(&data, &[&command[..], &[session, "--width", &width, "--color", "never"]].concat());
-                let widest = told.lines().map(|line| line.chars().count()).max().unwrap();
-                assert!(widest <= columns, "{session} {name}: {widest} columns in {columns}\n{told}");
-                let file = place.join(format!("snapshots/{session}.{name}.{columns}.txt"));
-                if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-                    std::fs::write(&file, &told).unwrap();
-                }
-                let kept = std::fs::read_to_string(&file).unwrap();
-                assert_eq!(told, kept, "{session} {name} at {columns} columns");
-            }
+        is_as_kept(&data, &format!("{session}.show"), &["run", "show", session]);
+        is_as_kept(&data, &format!("{session}.why"), &["run", "why", session]);
+    }
+    for session in ["s-react", "s-plan"] {
+        is_as_kept(&data, &format!("{session}.decisions"), &["run", "decisions", session]);
+    }
+    is_as_kept(&data, "s-react.diff", &["run", "diff", "s-react", "s-plan"]);
+}
+
+fn is_as_kept(data: &Path, name: &str, command: &[&str]) {
+    for columns in [50, 80, 120] {
+        let width = columns.to_string();
+        let told = ok(data, &[command, &["--width", &width, "--color", "never"]].concat());
+        let widest = told.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= columns, "{name}: {widest} columns in {columns}\n{told}");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/snapshots/{name}.{columns}.txt"));
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            std::fs::write(&file, &told).unwrap();
         }
+        let kept = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(told, kept, "{name} at {columns} columns");
     }
 }
 
