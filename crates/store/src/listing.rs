@@ -88,10 +88,10 @@ pub(crate) fn page(
 
 impl Search<'_> {
     fn list(&mut self, list: &[u8], from: Vec<u8>) -> Result<(), JournalError> {
-        let last = self.filter.since.map(|since| keys::listed_since(list, since));
+        let oldest = self.filter.since.map(|since| keys::listed_since(list, since));
         for row in self.reader.index_range(from..) {
             let (key, value) = row.into_inner().map_err(read_failed)?;
-            if !key.starts_with(list) || last.as_ref().is_some_and(|last| key[..] > last[..]) {
+            if !key.starts_with(list) || oldest.as_ref().is_some_and(|oldest| key[..] > oldest[..]) {
                 break;
             }
             let Some(run) = keys::listed_run(&key, list) else { continue };

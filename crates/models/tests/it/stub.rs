@@ -31,7 +31,7 @@ pub(crate) enum Act {
 
 /// Which requests the script is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sees {
+enum Wanted {
     Calls,
     Probes,
     Descriptions,
@@ -57,20 +57,20 @@ impl Drop for Stub {
 impl Stub {
     /// Answers each request by its place, counted from 0, and what it says.
     pub(crate) async fn start(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static) -> Self {
-        Self::starting(script, Sees::Calls).await
+        Self::starting(script, Wanted::Calls).await
     }
 
     /// The same, and the script answers probes, too.
     pub(crate) async fn probed(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static) -> Self {
-        Self::starting(script, Sees::Probes).await
+        Self::starting(script, Wanted::Probes).await
     }
 
     /// The same, and the script tells about models, too.
     pub(crate) async fn described(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static) -> Self {
-        Self::starting(script, Sees::Descriptions).await
+        Self::starting(script, Wanted::Descriptions).await
     }
 
-    async fn starting(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static, sees: Sees) -> Self {
+    async fn starting(script: impl Fn(usize, &Seen) -> Script + Send + Sync + 'static, asked_for: Wanted) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let (seen, left) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(0)));
@@ -79,7 +79,7 @@ impl Stub {
             while let Ok((stream, _)) = listener.accept().await {
                 let (script, seen, left) = (Arc::clone(&script), Arc::clone(&seen_by), Arc::clone(&left_by));
                 tokio::spawn(async move {
-                    if !serve(stream, &*script, &seen, sees).await {
+                    if !serve(stream, &*script, &seen, asked_for).await {
                         *left.lock().unwrap() += 1;
                     }
                 });
@@ -119,11 +119,11 @@ async fn serve(
     stream: TcpStream,
     script: &(dyn Fn(usize, &Seen) -> Script + Sync),
     seen: &Mutex<Vec<Seen>>,
-    sees: Sees,
+    asked_for: Wanted,
 ) -> bool {
     let mut stream = BufReader::new(stream);
     let Some(request) = request(&mut stream).await else { return true };
-    if is_about_a_model(&request.path) && sees != Sees::Descriptions {
+    if is_about_a_model(&request.path) && asked_for != Wanted::Descriptions {
         // It is asked once, and no part of the script. Only Ollama tells something.
         let (status, body) = match request.path.as_str() {
             "/api/show" => ("200 OK", json!({ "model_info": { "llama.context_length": 8192 } })),
@@ -134,7 +134,7 @@ async fn serve(
         return stream.write_all(answer.as_bytes()).await.is_ok() && stream.shutdown().await.is_ok();
     }
     let is_probe = request.headers.get("x-trellis-prompt").is_some_and(|prompt| prompt == "probe");
-    let acts = if is_probe && sees != Sees::Probes {
+    let acts = if is_probe && asked_for != Wanted::Probes {
         // A model that obeys, whatever the script is about.
         crate::speech::obedient(&request)
     } else {
