@@ -63,6 +63,22 @@ fn whatever_else_is_to_be_typed_is_there() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn figures_that_are_repeated_are_those_that_were_measured() {
+    let docs = pages::project().join("docs");
+    let comparison = std::fs::read_to_string(docs.join("comparison.md")).unwrap();
+    let (_, figures) = comparison.split_once("## Figures").unwrap();
+    let rows = figures.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(".md) |"));
+    let rows: Vec<_> = rows.map(|row| row.split(" | ").collect::<Vec<_>>()).collect();
+    assert!(rows.len() > 5, "{rows:?}");
+    for row in rows {
+        let [_, figure, link] = row[..] else { panic!("a row has what, figure and page: {row:?}") };
+        let (_, page) = link.split_once('(').unwrap();
+        let measured = std::fs::read_to_string(docs.join(page).with_extension("md")).unwrap();
+        assert!(measured.contains(figure), "docs/{page}.md does not say `{figure}`");
+    }
+}
+
 /// Two of them by tests of this crate, `deploy` as far as it can be; the others where their packages are installed
 /// (`acceptance/tests/it/examples.rs`).
 #[test]
