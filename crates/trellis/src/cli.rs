@@ -207,7 +207,10 @@ pub(crate) enum Command {
                             trellis completions zsh > ~/.zfunc/_trellis\n  \
                             trellis completions fish > ~/.config/fish/completions/trellis.fish"
     )]
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        /// The shell that is to complete them
+        shell: clap_complete::Shell,
+    },
     /// Write a manual page for each command into a folder
     #[command(hide = true)]
     Man { folder: PathBuf },
