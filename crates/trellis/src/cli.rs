@@ -154,20 +154,20 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FILE")]
         anchor: Option<PathBuf>,
     },
-    /// The log that proves all records
+    /// The log that proves all records: print checkpoints of it, check them, write it for others
     #[command(subcommand)]
     Log(LogCommand),
     /// Erase what was said in a run; that it was erased stays on record
     Erase(Erase),
     /// Load files into a collection: RDF, documents, rows of tables
     Load(Load),
-    /// What is loaded
+    /// Knowledge that is loaded: list and remove it
     #[command(subcommand)]
     Knowledge(KnowledgeCommand),
-    /// Documents that are searched
+    /// Documents that are searched: remove one
     #[command(subcommand)]
     Documents(DocumentsCommand),
-    /// Rows that are loaded, by table
+    /// Tables that are loaded: list, ask and remove them
     #[command(subcommand)]
     Tables(TablesCommand),
     /// Ask the graph of all runs and of what is loaded
@@ -184,7 +184,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "NAME=VALUE")]
         query_limit: Vec<QueryLimit>,
     },
-    /// The graph view
+    /// The graph of all runs: derive it anew from the records
     #[command(subcommand)]
     Graph(GraphCommand),
     /// Tell which task type and pattern a question would get; nothing else is done, and nothing is recorded
@@ -193,10 +193,10 @@ pub(crate) enum Command {
         /// The question, or - for standard input
         question: String,
     },
-    /// Patterns, task types, tools, prompts
+    /// Patterns, task types, tools, prompts: list, change and compare them, and who changed what
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// The tools that agents may call
+    /// The tools that agents may call: list, try, add and remove them
     #[command(subcommand)]
     Tools(ToolsCommand),
     /// Ask the questions of a suite, judge the answers and report
@@ -207,11 +207,14 @@ pub(crate) enum Command {
                             trellis completions zsh > ~/.zfunc/_trellis\n  \
                             trellis completions fish > ~/.config/fish/completions/trellis.fish"
     )]
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        /// The shell that is to complete them
+        shell: clap_complete::Shell,
+    },
     /// Write a manual page for each command into a folder
     #[command(hide = true)]
     Man { folder: PathBuf },
-    /// Check the data folder and the configuration
+    /// Read everything in the data folder and the configuration, and tell what is wrong and which model would be asked
     Doctor {
         /// Ask each configured model a few small questions instead, and tell what it can do
         #[arg(long)]
@@ -224,7 +227,7 @@ pub(crate) struct Load {
     /// Files, folders or addresses
     #[arg(required = true, value_name = "FILE|DIR|URL")]
     pub(crate) sources: Vec<String>,
-    /// Collection of knowledge
+    /// Collection that they go into
     #[arg(long, default_value = "default", value_name = "NAME")]
     pub(crate) collection: String,
     /// What the files are, such as turtle or n-quads; else the ends of their names say it
@@ -345,8 +348,8 @@ pub(crate) struct Ask {
     /// Only this tool may be offered; repeat for several
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Vec<String>,
-    /// Collection of knowledge
-    #[arg(long, default_value = "default")]
+    /// Collection whose documents, knowledge and tables tools look into, if they name none themselves
+    #[arg(long, default_value = "default", value_name = "NAME")]
     pub(crate) collection: String,
     /// Conversation that the question belongs to; `last` for that of the newest run
     #[arg(long, value_name = "ID|last")]
@@ -663,6 +666,7 @@ pub(crate) enum ToolsCommand {
     List,
     /// Call a tool once and print what a model would be shown
     Test {
+        /// Name of the tool, as `trellis tools list` has it
         name: String,
         /// NAME=VALUE for each argument, or one JSON object
         arguments: Vec<String>,
@@ -673,7 +677,10 @@ pub(crate) enum ToolsCommand {
     /// Add a tool
     Add(AddTool),
     /// Remove a tool
-    Remove { name: String },
+    Remove {
+        /// Name of the tool, as `trellis tools list` has it
+        name: String,
+    },
     /// List what the MCP servers of --mcp-config have, and add it as tools
     Discover {
         /// Only this server
@@ -689,6 +696,7 @@ pub(crate) enum ToolsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct AddTool {
+    /// What models call it
     pub(crate) name: String,
     /// JSON, @FILE to read a file, or - for standard input; `http` with --openapi
     pub(crate) value: Option<String>,
@@ -719,6 +727,7 @@ pub(crate) enum ConfigCommand {
         /// Type of the item, such as tool
         #[arg(value_name = "TYPE")]
         kind: String,
+        /// Key of the item, as `config list` has it
         key: String,
         /// The value at this version of the configuration, such as the `trellis:configVersion` of a choice
         #[arg(long, value_name = "VERSION")]
@@ -737,6 +746,7 @@ pub(crate) enum ConfigCommand {
         /// Type of the item, such as tool
         #[arg(value_name = "TYPE")]
         kind: String,
+        /// Key of the item, as `config list` has it
         key: String,
     },
     /// Compare two versions of the configuration: which items came, went and changed, and how
@@ -751,6 +761,7 @@ pub(crate) enum ConfigCommand {
         /// Type of the item, such as tool
         #[arg(value_name = "TYPE")]
         kind: String,
+        /// Key of the item, as `config list` has it
         key: String,
         /// JSON, @FILE to read a file, or - for standard input
         value: String,
@@ -760,14 +771,24 @@ pub(crate) enum ConfigCommand {
         /// Type of the item, such as tool
         #[arg(value_name = "TYPE")]
         kind: String,
+        /// Key of the item, as `config list` has it
         key: String,
     },
     /// Write all items as JSON, to a file or standard output
-    Export { file: Option<PathBuf> },
+    Export {
+        /// File to write; standard output if none is named
+        file: Option<PathBuf>,
+    },
     /// Read items from an exported file; none is written if one is invalid
-    Import { file: PathBuf },
+    Import {
+        /// File that `config export` has written
+        file: PathBuf,
+    },
     /// Check exported files, or the configuration in force if none is given
-    Validate { files: Vec<PathBuf> },
+    Validate {
+        /// Files that `config export` has written
+        files: Vec<PathBuf>,
+    },
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ fn commands() -> BTreeSet<String> {
 
 /// The long flags of a command and of all below it.
 fn flags(command: &Definition) -> BTreeSet<String> {
-    let own = command.get_arguments().filter_map(|argument| Some(argument.get_long()?.to_owned()));
+    let own = command.get_arguments().filter_map(clap::Arg::get_long_and_visible_aliases).flatten().map(str::to_owned);
     own.chain(command.get_subcommands().flat_map(flags)).collect()
 }
 
@@ -80,6 +80,17 @@ fn the_program_takes_every_command_line_of_the_documentation() {
     let ours = lines.iter().flat_map(|(_, lines)| lines).filter(|line| line.words[0] == "trellis");
     let (whole, parts): (Vec<_>, Vec<_>) = ours.partition(|line| line.is_whole);
     assert!(whole.len() > 100 && parts.len() > 80, "{} are to be typed, {} are told of", whole.len(), parts.len());
+}
+
+#[test]
+fn the_page_on_commands_has_every_command() {
+    let page = pages::Page::read(std::path::Path::new("docs/commands.md"));
+    let lines = page.lines().into_iter().filter(|line| line.words[0] == "trellis");
+    let told: BTreeSet<String> = lines.filter_map(|line| line.words.into_iter().nth(1)).collect();
+    let whole = Cli::command();
+    let offered = whole.get_subcommands().filter(|command| !command.is_hide_set()).map(Definition::get_name);
+    let missing: Vec<_> = offered.filter(|name| !told.contains(*name)).collect();
+    assert!(missing.is_empty(), "docs/commands.md does not tell of {missing:?}");
 }
 
 #[test]

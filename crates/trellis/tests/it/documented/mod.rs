@@ -4,6 +4,7 @@
 mod pages;
 #[allow(dead_code, reason = "the tests of the examples use the rest of it")]
 mod reader;
+mod untyped;
 
 use crate::served::Served;
 use pages::{Line, Page};
@@ -16,6 +17,19 @@ const PROGRAMS: [&str; 12] =
 
 fn reader() -> Reader {
     Reader::of(Path::new(env!("CARGO_BIN_EXE_trellis")))
+}
+
+/// Lines of a page that name a server, each with what is typed in its place.
+fn at_server(page: &str, named: &str, own: &str) -> Vec<(String, String)> {
+    let blocks = Page::read(Path::new(page)).blocks();
+    let lines = blocks.iter().filter(|block| block.is_shell()).flat_map(|block| block.text.lines());
+    lines.filter(|line| line.contains(named)).map(|line| (line.to_owned(), line.replace(named, own))).collect()
+}
+
+/// Starts a server at a port that is free, waits until it serves, and stops it again.
+fn for_a_moment(serve: &str) -> String {
+    let is_up = "until grep -q '\"serving\"' serving; do kill -0 $!; sleep 0.05; done";
+    format!("rm -f serving; {serve} --log-format json 2> serving & {is_up}; kill $!; wait $!")
 }
 
 /// Why nobody can type a line, if nobody can.
@@ -47,6 +61,22 @@ fn whatever_else_is_to_be_typed_is_there() {
     let wrong = pages.iter().flat_map(|page| page.lines().into_iter().filter_map(|line| fault(page, &line, &stock)));
     let wrong: Vec<_> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn figures_that_are_repeated_are_those_that_were_measured() {
+    let docs = pages::project().join("docs");
+    let comparison = std::fs::read_to_string(docs.join("comparison.md")).unwrap();
+    let (_, figures) = comparison.split_once("## Figures").unwrap();
+    let rows = figures.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(".md) |"));
+    let rows: Vec<_> = rows.map(|row| row.split(" | ").collect::<Vec<_>>()).collect();
+    assert!(rows.len() > 5, "{rows:?}");
+    for row in rows {
+        let [_, figure, link] = row[..] else { panic!("a row has what, figure and page: {row:?}") };
+        let (_, page) = link.split_once('(').unwrap();
+        let measured = std::fs::read_to_string(docs.join(page).with_extension("md")).unwrap();
+        assert!(measured.contains(figure), "docs/{page}.md does not say `{figure}`");
+    }
 }
 
 /// Two of them by tests of this crate, `deploy` as far as it can be; the others where their packages are installed
@@ -107,6 +137,7 @@ fn commands_for_scripts_limits_and_repairs_do_what_their_pages_say() {
     reader.follows("docs/operations.md", "When it stops", "", &[]);
     reader.follows("docs/operations.md", "Backup", "", &[]);
     reader.follows("docs/operations.md", "Doctor", "", &[]);
+    reader.follows("docs/terminal.md", "Asking", "", &[]);
     let shells = reader.home().join(".local/share/bash-completion/completions");
     std::fs::create_dir_all(&shells).unwrap();
     reader.follows("docs/terminal.md", "Shells", "", &[]);
@@ -118,9 +149,11 @@ fn the_questions_of_an_auditor_are_answered_one_after_the_other() {
     let reader = reader();
     // The other program needs a package; it is run where that is installed.
     let instead = [("python3 clients/python/verify_log.py", "test -s log.jsonl")];
-    for heading in ["Questions of an auditor", "One run", "All runs", "The configuration", "Was anything changed?"] {
-        reader.follows("docs/audit.md", heading, "", &instead);
-    }
+    reader.follows("docs/audit.md", "Questions of an auditor", "", &[]);
+    reader.follows("docs/audit.md", "One run", "", &[]);
+    reader.follows("docs/audit.md", "All runs", "", &[]);
+    reader.follows("docs/audit.md", "The configuration", "", &[]);
+    reader.follows("docs/audit.md", "Was anything changed?", "", &instead);
 }
 
 #[test]
@@ -136,12 +169,101 @@ fn a_tool_that_needs_agreement_waits_for_it() {
 fn the_requests_of_the_page_on_the_api_are_answered() {
     let reader = reader();
     let server = Served::start(&reader.home().join("data"));
-    let page = Page::read(Path::new("docs/api.md")).blocks();
-    let typed = page.iter().find(|block| block.heading == "Our own API" && block.is_shell()).unwrap();
-    let own: Vec<_> = typed.text.lines().map(|line| (line, line.replace("localhost:8888", &server.address))).collect();
-    let instead: Vec<_> = own.iter().map(|(line, own)| (*line, own.as_str())).collect();
+    let own = at_server("docs/api.md", "localhost:8888", &server.address);
+    let instead: Vec<_> = own.iter().map(|(line, own)| (line.as_str(), own.as_str())).collect();
     let told = reader.follows("docs/api.md", "Our own API", "", &instead);
     told.says(&["You asked: What is Company X?", "event: run.completed", "@prefix prov:"]);
     // A run that has ended is neither cancelled nor waits for anybody.
     assert_eq!(told.stdout.matches("the run has ended already: answered").count(), 2, "{told}");
+}
+
+#[test]
+fn a_program_that_was_installed_answers_and_is_in_order() {
+    let reader = reader();
+    reader.follows("docs/install.md", "From the source", "", &[]);
+    let told = reader.follows("docs/install.md", "First steps", "", &[]);
+    told.says(&["## Partner risk profile: Company X", "all read, every hash is right"]);
+}
+
+#[test]
+fn a_server_begins_to_serve_and_stops_when_it_is_asked_to() {
+    let here = for_a_moment("trellis serve --listen 127.0.0.1:0");
+    let for_others = for_a_moment("TRELLIS_TOKEN=… trellis serve --listen 0.0.0.0:0");
+    let reader = reader();
+    reader.follows("README.md", "The page and the API", "", &[("trellis serve", here.as_str())]);
+    let instead = [("trellis serve", here.as_str()), ("TRELLIS_TOKEN=… trellis serve", for_others.as_str())];
+    reader.follows("docs/operations.md", "Serve", "", &instead);
+}
+
+#[test]
+fn commands_go_to_the_server_that_is_named_or_has_the_folder() {
+    let reader = reader();
+    let folder = reader.home().join("data");
+    let server = Served::start(&folder);
+    let reader = reader.set("TRELLIS_DATA", folder.to_str().unwrap());
+    let own = at_server("docs/commands.md", "https://trellis.example.org/", &server.url());
+    let instead: Vec<_> = own.iter().map(|(line, own)| (line.as_str(), own.as_str())).collect();
+    let told = reader.follows("docs/commands.md", "At a server", "", &instead);
+    told.says(&[" goes on at the server", " · answered · "]);
+}
+
+#[test]
+fn a_run_that_was_interrupted_is_listed_and_goes_on() {
+    let reader = reader();
+    let folder = reader.home().join("data");
+    let mut ask = crate::trellis(&folder, &["ask", crate::PARTNER, "--session", "3b1e7afa", "--timeout", "1s"]);
+    // Each piece of an answer takes as long as somebody waits for the whole.
+    let asked = ask.env("TRELLIS_REHEARSAL_DELAY_MS", "1000").output().unwrap();
+    assert_eq!(asked.status.code(), Some(130), "{}", crate::stderr(&asked));
+    let reader = reader.set("TRELLIS_DATA", folder.to_str().unwrap());
+    // It has ended by then, which is told.
+    let cancel = ("trellis run cancel 3b1e7afa", "trellis run cancel 3b1e7afa || test $? = 2");
+    let told = reader.follows("docs/terminal.md", "Stopping and going on", "", &[cancel]);
+    told.says(&["interrupted", "## Partner risk profile: Company X", "open runs finished: 0"]);
+    told.says(&["run 3b1e7afa has ended already (answered"]);
+}
+
+#[test]
+fn knowledge_and_tables_are_loaded_asked_and_removed() {
+    let reader = reader();
+    let folder = reader.home().join("data");
+    let reader = reader.set("TRELLIS_DATA", folder.to_str().unwrap());
+    let write = |name: &str, text: &[u8]| std::fs::write(reader.project().join(name), text).unwrap();
+    std::fs::create_dir_all(reader.project().join("ontology")).unwrap();
+    write("people.ttl", b"@prefix : <http://example.com/> . :ada :name \"Ada\" ; :knows :grace .\n");
+    write("places.nq", b"<http://example.com/p1> <http://example.com/name> \"London\" <http://example.com/map> .\n");
+    write("ontology/diseases.ttl", b"@prefix : <http://example.com/> . :flu a :Infection ; :lasts \"a week\" .\n");
+    // Nobody answers at that address.
+    let told = reader.follows("docs/knowledge.md", "Load", "", &[("trellis load https://", "")]);
+    told.says(&["loaded 2 files into default: 3 triples read, 3 new", "loaded 1 file into medicine: 2 triples read"]);
+    let told = reader.follows("docs/knowledge.md", "Look and remove", "", &[]);
+    told.says(&["removed 2 quads from medicine", "Ada", "London"]);
+
+    let number = r#"{"name": "id", "type": "integer", "primary_key": true}"#;
+    for (name, field) in [("sales", "amount"), ("events", "what")] {
+        let text = format!(r#"{{"name": "{field}", "type": "string"}}"#);
+        let schema = format!(r#"{{"name": "{name}", "description": "{name}", "fields": [{number}, {text}]}}"#);
+        crate::ok(&folder, &["config", "put", "schema", name, &schema]);
+    }
+    write("cities.csv", b"id,name,people\n1,Oslo,709000\n2,Rome,2748000\n");
+    write("2024.csv", b"id,amount\n1,ten\n");
+    write("2025.csv", b"id,amount\n2,twenty\n");
+    write("events.jsonl", b"{\"id\": 1, \"what\": \"opened\"}\n");
+    write("old.csv", b"id,city\n5,M\xfcnchen\n");
+    // Not every program reads Parquet.
+    reader.follows("docs/tables.md", "Load", "", &[("trellis load orders.parquet", "")]);
+    reader.follows("docs/tables.md", "Ask", "", &[]).says(&["added statistics", "added find-city"]);
+    reader.follows("docs/tables.md", "GraphQL", "", &[]).says(&["Rome"]);
+}
+
+#[test]
+fn tools_and_models_are_configured_before_anybody_can_be_asked() {
+    let reader = reader();
+    // What calls a model or a service is left out: neither is there.
+    let told =
+        reader.follows("docs/tools.md", "Questions to a knowledge graph", "", &[("trellis tools test people", "")]);
+    told.says(&["added people", "added query"]);
+    reader.follows("docs/tools.md", "Agents as tools", "", &[]).says(&["added research", "added audit"]);
+    reader.follows("docs/tools.md", "Services", "", &[]).says(&["added joke"]);
+    reader.follows("docs/models.md", "Set a model", "", &[("export ", ""), ("trellis ask", "")]);
 }

@@ -79,7 +79,11 @@ impl Reader {
     /// how they begin, and something else be done in their place.
     pub(crate) fn follows(&self, page: &str, heading: &str, folder: &str, instead: &[(&str, &str)]) -> Told {
         let blocks = Page::read(Path::new(page)).blocks();
-        let blocks = blocks.into_iter().filter(|block| block.is_shell() && block.heading == heading);
+        let blocks: Vec<_> = blocks.into_iter().filter(|block| block.is_shell() && block.heading == heading).collect();
+        for (start, _) in instead {
+            let is_there = blocks.iter().any(|block| block.text.lines().any(|line| line.starts_with(start)));
+            assert!(is_there, "{page} has no line under {heading:?} that begins with {start}");
+        }
         let mut told = Told { what: format!("{page}: {heading}"), stdout: String::new(), stderr: String::new() };
         for block in blocks {
             let mut script = "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n".to_owned();
