@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![cfg(unix)]
 
+mod flows;
 mod neighbours;
+mod odd;
+mod services;
 mod shared;
 
 use neighbours::{Held, Neighbours, configure, definition, ends, text, tool};
