@@ -42,7 +42,8 @@ fn or_broken(asked: &Value, replies: &[Value]) -> Vec<Value> {
 fn rag(asked: &Value) -> Vec<Value> {
     let explained = json!({
         "error": null, "response": "", "end_of_stream": false, "explain_id": "urn:rag:1",
-        "explain_graph": "urn:graph:retrieval", "explain_triples": [], "message_type": "explain", "end_of_session": false,
+        "explain_graph": "urn:graph:retrieval", "explain_triples": [], "message_type": "explain",
+        "end_of_session": false,
     });
     let piece = |text: &str, last: bool| {
         json!({
