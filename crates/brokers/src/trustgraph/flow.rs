@@ -103,8 +103,8 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// A flow, if it runs or a dialog of it is still told. Runs that a crash has left open go on before it is known which do: they wait for that, or for
-    /// their own.
+    /// A flow, if it runs or a dialog of it is still told. Runs that a crash has left open go on before it is known which do:
+    /// they wait for that, or for their own.
     pub(crate) async fn get(&self, scope: &Scope) -> Option<Arc<RunningFlow>> {
         let running = || self.running.read().get(scope).cloned();
         let stopped = || self.stopped.read().get(scope).and_then(Weak::upgrade);

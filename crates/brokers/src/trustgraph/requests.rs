@@ -352,7 +352,7 @@ fn taken(mut request: AgentRequest) -> Taken {
         // The findings are there already: nobody is sent out for them again.
         (WireTurn::Synthesis { .. }, _) => Some(request.history.iter().flat_map(findings).collect()),
         // And what steps have brought: a new plan would take them once more, and stock templates for plans show no history.
-        (WireTurn::Continuation, Some(plan)) => Some(rest_of_plan(&request.history, &plan)),
+        (WireTurn::Continuation, Some(plan)) => Some(rest_of_plan(&request.history, plan)),
         _ => None,
     };
     if let Some(history) = history {
@@ -386,9 +386,9 @@ fn is_done(step: &PlanStep) -> bool {
 }
 
 /// A plan of which something is done. One that was only made can be made again.
-fn begun_plan(history: &[AgentStep]) -> Option<Vec<PlanStep>> {
+fn begun_plan(history: &[AgentStep]) -> Option<&[PlanStep]> {
     let plan = newest_plan(history);
-    plan.iter().any(is_done).then(|| plan.to_vec())
+    plan.iter().any(is_done).then_some(plan)
 }
 
 /// What a plan has brought and what is left of it, as steps that every prompt shows.
