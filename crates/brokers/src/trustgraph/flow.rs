@@ -6,7 +6,7 @@ use super::topic::Topic;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::sync::watch;
 use trellis_domain::Scope;
 
@@ -96,18 +96,21 @@ impl RunningFlow {
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     running: RwLock<HashMap<Scope, Arc<RunningFlow>>>,
+    /// Those that have been stopped. Their services are there for as long as somebody tells a dialog of theirs.
+    stopped: RwLock<HashMap<Scope, Weak<RunningFlow>>>,
     /// Whether the deployment has told which there are.
     known: watch::Sender<bool>,
 }
 
 impl Flows {
-    /// A flow, if it runs. Runs that a crash has left open go on before it is known which do: they wait for that, or for
-    /// their own.
+    /// A flow, if it runs or a dialog of it is still told. Runs that a crash has left open go on before it is known which do:
+    /// they wait for that, or for their own.
     pub(crate) async fn get(&self, scope: &Scope) -> Option<Arc<RunningFlow>> {
         let running = || self.running.read().get(scope).cloned();
+        let stopped = || self.stopped.read().get(scope).and_then(Weak::upgrade);
         let mut known = self.known.subscribe();
         drop(known.wait_for(|known| *known || running().is_some()).await);
-        running()
+        running().or_else(stopped)
     }
 
     pub(crate) fn put(&self, flow: Arc<RunningFlow>) {
@@ -117,7 +120,10 @@ impl Flows {
     }
 
     pub(crate) fn remove(&self, scope: &Scope) {
-        self.running.write().remove(scope);
+        let Some(flow) = self.running.write().remove(scope) else { return };
+        let mut stopped = self.stopped.write();
+        stopped.retain(|_, flow| flow.strong_count() > 0);
+        stopped.insert(scope.clone(), Arc::downgrade(&flow));
     }
 
     /// All that the deployment has are there.

@@ -2,6 +2,7 @@
 
 use super::flow::{Flows, service};
 use super::rpc::CallError;
+use super::tools::written;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ const ATTEMPTS: u32 = 3;
 /// What the service said so far.
 #[derive(Default)]
 struct Said {
+    /// More may come after the first response.
+    streaming: bool,
     text: String,
     object: Option<String>,
     in_token: Option<u64>,
@@ -76,7 +79,7 @@ impl BrokerPrompter {
             if let Some(format) = format {
                 sink.begin(format);
             }
-            let mut said = Said::default();
+            let mut said = Said { streaming, ..Said::default() };
             let asked = async { service.stream(&body, self.timeout, &mut |response| said.hear(&response, sink)).await };
             let Some(result) = self.within(timeout, asked).await else {
                 return Err(PromptError::took_too_long(timeout.unwrap_or_default(), failures));
@@ -117,11 +120,9 @@ impl Said {
                 return ControlFlow::Break(());
             }
         }
-        if let Some(object) = response.get("object").and_then(Value::as_str) {
-            self.object = Some(object.to_owned());
-        }
+        self.object = response.get("object").and_then(written).or(self.object.take());
         // A reply that is no stream may come without the mark.
-        let is_whole = self.object.is_some() || response.get("end_of_stream").is_none();
+        let is_whole = !self.streaming || self.object.is_some() || response.get("end_of_stream").is_none();
         let is_last = response.get("end_of_stream") == Some(&Value::Bool(true));
         if is_last || is_whole { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -195,7 +196,7 @@ mod tests {
     }
 
     fn said(responses: &[Value]) -> (Said, String, bool) {
-        let (mut said, mut heard) = (Said::default(), Heard(String::new()));
+        let (mut said, mut heard) = (Said { streaming: true, ..Said::default() }, Heard(String::new()));
         let ended = responses.iter().any(|response| said.hear(response, &mut heard).is_break());
         (said, heard.0, ended)
     }
@@ -222,6 +223,21 @@ mod tests {
         let reply = said.reply(&Expected::Json { schema: None }, PromptUse::default(), 1, Vec::new()).unwrap();
         assert_eq!(reply.content, ReplyContent::List(vec![json!("a"), json!("b")]));
         assert_eq!(reply.raw, "[\"a\", \"b\"]");
+    }
+
+    #[test]
+    fn a_reply_that_is_no_stream_is_its_first_response_whatever_it_says_of_more() {
+        for mark in [json!(null), json!(false), json!("yes")] {
+            let (mut said, mut heard) = (Said::default(), Heard(String::new()));
+            let response = json!({"text": null, "object": ["a"], "end_of_stream": mark, "in_token": "7", "model": 3});
+            assert!(said.hear(&response, &mut heard).is_break(), "{mark}");
+            let reply = said.reply(&Expected::Json { schema: None }, PromptUse::default(), 1, Vec::new()).unwrap();
+            assert_eq!((reply.content, reply.model), (ReplyContent::List(vec![json!("a")]), None));
+        }
+        let (mut said, mut heard) = (Said::default(), Heard(String::new()));
+        assert!(said.hear(&json!({"text": null, "object": null, "end_of_stream": null}), &mut heard).is_break());
+        let failed = said.reply(&Expected::Text, PromptUse::default(), 1, Vec::new());
+        assert!(matches!(failed, Err(PromptError::Provider { reason, .. }) if reason.contains("neither a text")));
     }
 
     #[test]

@@ -12,13 +12,13 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use trellis_domain::limits::SomeLimits;
-use trellis_domain::message::{AgentRequest, AgentStep};
+use trellis_domain::message::{AgentRequest, AgentStep, PlanStep, StepStatus};
 use trellis_domain::request::fingerprint;
 use trellis_domain::{Caller, Hash, RequestId, RunId, Selection, SessionId, Surface};
 use trellis_orchestrator::accept::UnknownNames;
 use trellis_orchestrator::{AcceptError, Question};
 use trellis_patterns::react::React;
-use trellis_patterns::wire::{WireTurn, is_subagent, turn_of};
+use trellis_patterns::wire::{WireTurn, is_subagent, step_type, turn_of};
 
 /// So often the end of somebody else's subagent goes round in a pool, for about a quarter of an hour: whoever waits for it may
 /// be at work with a model, and the original takes nothing meanwhile.
@@ -348,10 +348,16 @@ fn taken(mut request: AgentRequest) -> Taken {
         let own = session.beside(fingerprint(&request));
         own.as_str().clone_into(&mut request.session_id);
     }
-    if let WireTurn::Synthesis { .. } = turn {
+    let history = match (turn, begun_plan(&request.history)) {
         // The findings are there already: nobody is sent out for them again.
+        (WireTurn::Synthesis { .. }, _) => Some(request.history.iter().flat_map(findings).collect()),
+        // And what steps have brought: a new plan would take them once more, and stock templates for plans show no history.
+        (WireTurn::Continuation, Some(plan)) => Some(rest_of_plan(&request.history, plan)),
+        _ => None,
+    };
+    if let Some(history) = history {
         React::NAME.clone_into(&mut request.pattern);
-        request.history = request.history.into_iter().flat_map(findings).collect();
+        request.history = history;
     }
     request.correlation_id.clear();
     request.parent_session_id.clear();
@@ -362,20 +368,64 @@ fn taken(mut request: AgentRequest) -> Taken {
 
 /// The last node that the original has written for these steps.
 fn last_node(history: &[AgentStep]) -> String {
-    let executed = history.iter().any(|step| matches!(step.step_type.as_str(), "plan" | "execute"));
-    if executed { "plan".to_owned() } else { format!("i{}/observation", history.len()) }
+    let planned = history.iter().any(|step| matches!(step.step_type.as_str(), step_type::PLAN | step_type::EXECUTE));
+    match newest_plan(history).iter().rposition(is_done) {
+        Some(last) => format!("step/{last}"),
+        None if planned => "plan".to_owned(),
+        None => format!("i{}/observation", history.len()),
+    }
+}
+
+/// The plan as it stood last; empty if there is none.
+fn newest_plan(history: &[AgentStep]) -> &[PlanStep] {
+    history.iter().rev().map(|step| step.plan.as_slice()).find(|plan| !plan.is_empty()).unwrap_or_default()
+}
+
+fn is_done(step: &PlanStep) -> bool {
+    matches!(step.status, StepStatus::Completed | StepStatus::Failed)
+}
+
+/// A plan of which something is done. One that was only made can be made again.
+fn begun_plan(history: &[AgentStep]) -> Option<&[PlanStep]> {
+    let plan = newest_plan(history);
+    plan.iter().any(is_done).then_some(plan)
+}
+
+/// What a plan has brought and what is left of it, as steps that every prompt shows.
+fn rest_of_plan(history: &[AgentStep], plan: &[PlanStep]) -> Vec<AgentStep> {
+    let before = history.iter().filter(|step| step.plan.is_empty()).cloned();
+    let done = plan.iter().filter(|step| is_done(step)).map(|step| AgentStep {
+        thought: "This step of the plan was taken".to_owned(),
+        action: "step".to_owned(),
+        arguments: [("goal".to_owned(), step.goal.clone())].into_iter().collect(),
+        observation: step.result.clone(),
+        ..AgentStep::default()
+    });
+    let is_left = |step: &&PlanStep| matches!(step.status, StepStatus::Pending | StepStatus::Running);
+    let left: Vec<_> = plan.iter().filter(is_left).map(|step| format!("- {}", step.goal)).collect();
+    let observation = match left.as_slice() {
+        [] => "All steps of the plan were taken.".to_owned(),
+        left => format!("Steps of the plan that were not taken yet:\n{}", left.join("\n")),
+    };
+    let planned = AgentStep {
+        thought: "What is left of the plan?".to_owned(),
+        action: "plan".to_owned(),
+        observation,
+        ..AgentStep::default()
+    };
+    before.chain(done).chain([planned]).collect()
 }
 
 /// What subagents found, as steps that every prompt shows.
-fn findings(step: AgentStep) -> Vec<AgentStep> {
+fn findings(step: &AgentStep) -> Vec<AgentStep> {
     if step.subagent_results.is_empty() {
-        return vec![step];
+        return vec![step.clone()];
     }
-    let found = step.subagent_results.into_iter().map(|(goal, result)| AgentStep {
+    let found = step.subagent_results.iter().map(|(goal, result)| AgentStep {
         thought: "A subagent was sent to find this out".to_owned(),
         action: "subagent".to_owned(),
-        arguments: [("goal".to_owned(), goal)].into_iter().collect(),
-        observation: result,
+        arguments: [("goal".to_owned(), goal.clone())].into_iter().collect(),
+        observation: result.clone(),
         ..AgentStep::default()
     });
     found.collect()

@@ -49,3 +49,90 @@ fn findings_of_others_are_told_to_whoever_answers() {
     let observed: Vec<_> = taken.request.history.iter().map(|step| step.observation.as_str()).collect();
     assert_eq!(observed, ["1", "2"]);
 }
+
+/// A plan as the original puts it back on the queue, with the steps that it has taken.
+fn planned(taken: usize) -> AgentRequest {
+    let plan = |taken: usize| {
+        let step = |(n, goal): (usize, &str)| {
+            let (status, result) =
+                if n < taken { ("completed", format!("found {n}")) } else { ("pending", String::new()) };
+            json!({"goal": goal, "tool_hint": "", "depends_on": [], "status": status, "result": result})
+        };
+        ["find", "compare"].into_iter().enumerate().map(step).collect::<Vec<_>>()
+    };
+    let first = json!({
+        "thought": "Created plan with 2 steps", "action": "plan", "arguments": {}, "observation": "[]",
+        "step_type": "plan", "plan": plan(0),
+    });
+    let executed = |n: usize| {
+        json!({
+            "thought": "Executing plan step", "action": "search", "arguments": {"question": "x"},
+            "observation": format!("found {n}"), "step_type": "execute", "plan": plan(n + 1),
+        })
+    };
+    let history: Vec<_> = std::iter::once(first).chain((0..taken).map(executed)).collect();
+    request(json!({
+        "question": "why?", "session_id": "p", "pattern": "plan-then-execute", "task_type": "research",
+        "framing": "Cite.", "state": "undefined", "history": history,
+    }))
+}
+
+#[test]
+fn no_step_of_a_plan_is_taken_twice() {
+    let left = "Steps of the plan that were not taken yet:\n- compare";
+    let all = "All steps of the plan were taken.";
+    for (steps, observed, node) in
+        [(1, vec!["found 0", left], "step/0"), (2, vec!["found 0", "found 1", all], "step/1")]
+    {
+        let Taken { request, follows, .. } = taken(planned(steps));
+        assert_eq!(request.pattern, "react");
+        let shown: Vec<_> = request.history.iter().map(|step| step.observation.as_str()).collect();
+        assert_eq!(shown, observed);
+        assert_eq!(request.history[0].arguments["goal"], "find");
+        assert_eq!(follows, Some(format!("urn:trustgraph:agent:p/{node}")));
+        // All else is as it was.
+        assert_eq!(
+            (request.task_type.as_str(), request.framing.as_str(), request.state.as_str()),
+            ("research", "Cite.", "undefined")
+        );
+    }
+}
+
+#[test]
+fn a_plan_that_was_only_made_is_made_again() {
+    let made = planned(0);
+    let Taken { request, follows, .. } = taken(made.clone());
+    assert_eq!((&request.pattern, &request.history), (&made.pattern, &made.history));
+    assert_eq!(follows.as_deref(), Some("urn:trustgraph:agent:p/plan"));
+}
+
+#[test]
+fn what_was_done_before_a_plan_is_still_known() {
+    let mut begun = planned(1);
+    begun.history.insert(0, AgentStep { observation: "known".to_owned(), ..AgentStep::default() });
+    let shown: Vec<_> = taken(begun).request.history.into_iter().map(|step| step.observation).collect();
+    assert_eq!(shown[..2], ["known", "found 0"]);
+}
+
+/// A subagent of somebody else that goes on still answers to whoever sent it.
+#[test]
+fn a_plan_of_a_subagent_ends_where_it_belongs() {
+    let sent = AgentRequest {
+        correlation_id: "c".to_owned(),
+        parent_session_id: "parent".to_owned(),
+        expected_siblings: 2,
+        ..planned(1)
+    };
+    let taken = taken(sent.clone());
+    assert_eq!(taken.subagent, Some(AgentRequest { history: Vec::new(), ..sent }));
+    assert_eq!((taken.request.pattern.as_str(), taken.request.correlation_id.as_str()), ("react", ""));
+}
+
+#[test]
+fn a_join_without_findings_goes_on_with_its_steps() {
+    let step = json!({"thought": "t", "action": "aggregate", "observation": "{}", "step_type": "synthesise"});
+    let joined = json!({"question": "why?", "session_id": "p", "pattern": "supervisor", "history": [step]});
+    let taken = taken(request(joined));
+    assert_eq!((taken.request.pattern.as_str(), taken.request.history.len()), ("supervisor", 1));
+    assert_eq!(taken.follows.as_deref(), Some("urn:trustgraph:agent:p/i1/observation"));
+}

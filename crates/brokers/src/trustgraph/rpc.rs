@@ -103,6 +103,10 @@ impl Service {
                 () = self.sleep_until(until) => return Err(self.timed_out(timeout)),
             };
             let Some(response) = next else { return Err(CallError::Lost { service: self.request.to_string() }) };
+            if !response.is_object() {
+                let what = format!("the service {} answered with something that is no JSON object", self.request);
+                return Err(CallError::Refused(what));
+            }
             if let Some(problem) = problem_of(&response) {
                 return Err(CallError::Refused(problem));
             }
@@ -190,17 +194,15 @@ impl Waiting {
     fn take(&self, message: &Received) {
         let waiting = self.0.lock();
         let Some(sender) = message.id.as_ref().and_then(|id| waiting.get(id)) else { return };
-        match serde_json::from_slice(&message.body) {
-            Ok(response) => drop(sender.send(response)),
-            Err(error) => tracing::warn!(%error, "a response is no JSON and is not read"),
-        }
+        // Whoever waits for one that cannot be read learns it now, and not after the longest time that it may take.
+        drop(sender.send(serde_json::from_slice(&message.body).unwrap_or_default()));
     }
 }
 
 /// What a response says went wrong, if it does.
 fn problem_of(response: &Value) -> Option<String> {
     let error = response.get("error").filter(|error| !error.is_null())?;
-    let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
+    let message = error.as_str().or(error.get("message").and_then(Value::as_str)).unwrap_or_default();
     let kind = error.get("type").and_then(Value::as_str).unwrap_or_default();
     Some(match (message, kind) {
         ("", "") => "the service failed without saying why".to_owned(),

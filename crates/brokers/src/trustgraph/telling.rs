@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::broker as dialect;
-use trellis_domain::message::{AgentRequest, AgentResponse, AgentStep, ErrorInfo, message_type};
+use trellis_domain::message::{AgentRequest, AgentResponse, ErrorInfo, message_type};
 use trellis_domain::rdf::{Quad, Term};
 use trellis_orchestrator::dialog::Dialog;
 use trellis_orchestrator::ports::Notes;
 use trellis_orchestrator::{Item, RunService};
 use trellis_patterns::Projector;
-use trellis_patterns::wire::step_type;
+use trellis_patterns::wire::completed;
 use trellis_provenance::Draft;
 use trellis_provenance::vocabulary::{GRAPH_RETRIEVAL, prov};
 
@@ -231,21 +231,9 @@ fn triples(draft: &Draft, collection: &str) -> Value {
 fn completion(request: &AgentRequest, last: &AgentResponse) -> AgentRequest {
     let error = last.error.as_ref();
     let observation = error.map_or_else(|| last.content.clone(), |error| format!("Error: {}", error.message));
-    let thought = if error.is_none() { "Subagent completed" } else { "Subagent did not complete" };
-    let step = AgentStep {
-        thought: thought.to_owned(),
-        action: "complete".to_owned(),
-        observation,
-        step_type: step_type::COMPLETION.to_owned(),
-        ..AgentStep::default()
-    };
-    AgentRequest {
-        history: vec![step],
-        state: String::new(),
-        pattern: String::new(),
-        task_type: String::new(),
-        framing: String::new(),
-        streaming: false,
-        ..request.clone()
-    }
+    completed(request.clone(), error.is_none(), observation)
 }
+
+#[cfg(test)]
+#[path = "telling_tests.rs"]
+mod tests;

@@ -86,25 +86,30 @@ fn collection(tool: &ToolItem) -> &str {
 
 /// Questions to a graph or to documents: what the service tells of its own steps becomes part of the run's record.
 async fn rag(flow: &RunningFlow, name: &str, call: &ToolCall) -> Result<ToolOutput, String> {
-    let mut body = json!({
-        "query": argument(call, "question")?, "collection": collection(&call.tool), "streaming": false,
-    });
+    let limit = |name: &str| json!(call.tool.settings.get(name).and_then(Value::as_u64).unwrap_or(0));
+    let mut body = json!({ "query": argument(call, "question")?, "collection": collection(&call.tool) });
     if name == service::GRAPH_RAG {
-        let limit = |name: &str| call.tool.settings.get(name).and_then(Value::as_u64).unwrap_or(0);
         for (field, setting) in GRAPH_LIMITS {
-            body[field] = json!(limit(setting));
+            body[field] = limit(setting);
         }
+        body["streaming"] = json!(false);
         body["parent_uri"] = json!(call.step.clone().unwrap_or_default());
+        body["user_context"] = Value::Null;
         for list in ["grounding_seeds", "graph_seeds", "languages", "traversal_instructions"] {
             body[list] = json!([]);
         }
+        body["graph"] = Value::Null;
+    } else {
+        body["doc_limit"] = limit("limit");
+        body["fetch_limit"] = json!(0);
+        body["streaming"] = json!(false);
     }
     let mut output = ToolOutput::default();
     let hear = &mut |response: Value| {
         if response["message_type"] == "explain" {
             output.trace.extend(explained(&response));
-        } else if let Some(text) = response["response"].as_str() {
-            output.text.push_str(text);
+        } else {
+            output.text.extend(written(&response["response"]));
         }
         let is_last = response["end_of_session"] == true;
         if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -141,20 +146,29 @@ async fn mcp_tool(flow: &RunningFlow, call: &ToolCall) -> Result<String, String>
         "name": call.tool.setting("mcp-tool").unwrap_or_default(), "parameters": json!(call.arguments).to_string(),
     });
     let reply = serving(flow, service::MCP_TOOL)?.ask(&body, call.timeout).await.map_err(said)?;
-    match (reply["text"].as_str(), reply["object"].as_str()) {
-        (Some(text), _) if !text.is_empty() => Ok(text.to_owned()),
-        (_, Some(object)) => Ok(object.to_owned()),
+    match (written(&reply["text"]), written(&reply["object"])) {
+        (Some(text), _) if !text.is_empty() => Ok(text),
+        (_, Some(object)) => Ok(object),
         (Some(_), None) => Ok(String::new()),
         (None, None) => Err("the service gave neither a text nor an object".to_owned()),
+    }
+}
+
+/// A value as a text. What should be one, and is another value, is told as it is written.
+pub(crate) fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => Some(value.to_string()),
     }
 }
 
 async fn structured_query(flow: &RunningFlow, call: &ToolCall) -> Result<String, String> {
     let body = json!({ "question": argument(call, "question")?, "collection": collection(&call.tool) });
     let reply = serving(flow, service::STRUCTURED_QUERY)?.ask(&body, call.timeout).await.map_err(said)?;
-    let problems: Vec<_> = reply["errors"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    match reply["data"].as_str().filter(|data| !data.is_empty() && *data != "null") {
-        Some(data) => Ok(data.to_owned()),
+    let problems: Vec<_> = reply["errors"].as_array().into_iter().flatten().filter_map(written).collect();
+    match written(&reply["data"]).filter(|data| !data.is_empty() && data != "null") {
+        Some(data) => Ok(data),
         None if problems.is_empty() => Ok("No data returned".to_owned()),
         None => Err(problems.join("; ")),
     }
@@ -181,7 +195,7 @@ async fn rows(flow: &RunningFlow, call: &ToolCall) -> Result<String, String> {
 
 fn row(found: &Value) -> String {
     let values = found["index_value"].as_array().into_iter().flatten();
-    let values: Vec<_> = values.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect();
+    let values: Vec<_> = values.map(|value| written(value).unwrap_or_default()).collect();
     let (index, score) = (found["index_name"].as_str().unwrap_or_default(), found["score"].as_f64().unwrap_or(0.0));
     format!("- {index}: {} (score: {score:.3})", values.join(", "))
 }
@@ -197,13 +211,7 @@ async fn tool_service(flow: &RunningFlow, call: &ToolCall) -> Result<String, Str
     let body = json!({ "config": json!(config).to_string(), "arguments": json!(call.arguments).to_string() });
     let mut text = String::new();
     let hear = &mut |reply: Value| {
-        match &reply["response"] {
-            Value::Null => {}
-            Value::String(piece) => text.push_str(piece),
-            other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-                text.push_str(&other.to_string());
-            }
-        }
+        text.extend(written(&reply["response"]));
         // Whoever gives one reply need not say that it is the last.
         let more = reply["end_of_stream"] == false;
         if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

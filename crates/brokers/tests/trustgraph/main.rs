@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![cfg(unix)]
 
+mod flows;
 mod neighbours;
+mod odd;
+mod services;
 mod shared;
 
 use neighbours::{Held, Neighbours, configure, definition, ends, text, tool};
@@ -132,6 +135,16 @@ async fn a_request_is_answered_with_the_services_of_the_deployment() {
     assert_eq!(responses.last().unwrap()["content"], "It says: Snow.");
     neighbours.until("triples", |stored| stored.to_string().contains("agent:elsewhere/i1/observation")).await;
 
+    // A step of a plan that somebody else has taken is not taken again.
+    let plan = json!([{"goal": "find", "status": "completed", "result": "Wind."}, {"goal": "compare"}]);
+    let step = json!({"action": "weather", "observation": "Wind.", "step_type": "execute", "plan": plan});
+    let begun =
+        json!({"question": "wind?", "session_id": "planned", "pattern": "plan-then-execute", "history": [step]});
+    let responses = neighbours.ask(&begun).await;
+    assert!(responses.last().unwrap()["content"].as_str().unwrap().contains("compare"), "{responses:?}");
+    assert_eq!(neighbours.heard("mcp-tool").len(), 1);
+    neighbours.until("triples", |stored| stored.to_string().contains("agent:planned/step/0")).await;
+
     // Nothing that is no request keeps others from being answered.
     let refused = neighbours.ask(&json!({"question": 7})).await;
     assert!(refused[0]["error"]["message"].as_str().unwrap().contains("no request to an agent"), "{refused:?}");
@@ -245,6 +258,34 @@ async fn ends_of_others_go_round_until_somebody_takes_them() {
     let taken = neighbours.take_one().await;
     assert_eq!((taken["correlation_id"].as_str(), taken["question"].as_str()), (Some("c-1"), Some("goal")));
     until_no_dialog_is_open(notes.path()).await;
+    ours.stop().await;
+}
+
+/// Its supervisor is in another process of the pool, and the client waits for that one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subagent_of_others_tells_its_end_to_the_pool_and_not_to_the_client() {
+    let server = RabbitMq::start(RabbitMqOptions::default());
+    let (neighbours, notes) = (Neighbours::start(&server).await, TempDir::new().unwrap());
+    configure(&neighbours).await;
+    let ours = Ours::start(&server, &Arc::default(), notes.path()).await;
+    let id = neighbours
+        .begin(&json!({
+            "question": "rain?", "session_id": "child", "conversation_id": "talk", "correlation_id": "c-2",
+            "parent_session_id": "parent", "subagent_goal": "rain?", "expected_siblings": 2, "streaming": true,
+        }))
+        .await;
+    neighbours.until("prompt", |asked| asked["id"] == "agent-react").await;
+    let step = json!({
+        "thought": "Subagent completed", "action": "complete", "arguments": {}, "observation": "It says: Rain.",
+        "step_type": "subagent-completion", "plan": [], "subagent_results": {},
+    });
+    let told = json!({
+        "question": "rain?", "state": "", "group": null, "history": [step], "collection": "default", "streaming": false,
+        "session_id": "child", "conversation_id": "talk", "pattern": "", "task_type": "", "framing": "",
+        "correlation_id": "c-2", "parent_session_id": "parent", "subagent_goal": "rain?", "expected_siblings": 2,
+    });
+    assert_eq!(neighbours.take_one().await.to_string(), told.to_string());
+    assert_eq!(ends(&neighbours.responses(&id)), 0);
     ours.stop().await;
 }
 

@@ -89,8 +89,21 @@ impl Neighbours {
         self.connection.create_channel().await.unwrap()
     }
 
-    async fn serve(&self, name: &'static str, request: &str, response: &'static str, script: Script) {
+    /// One more service of the flow: what it is asked is heard under its name.
+    pub(super) async fn answer(&self, name: &'static str, place: &str, replies: fn(&Value) -> Vec<Value>) {
+        let [request, response] = ["request", "response"].map(|class| format!("{class}.{place}"));
+        self.serve(name, &request, &response, move |_: &State, asked: &Value| replies(asked)).await;
+    }
+
+    async fn serve(
+        &self,
+        name: &'static str,
+        request: &str,
+        response: &str,
+        script: impl Fn(&State, &Value) -> Vec<Value> + Send + Sync + 'static,
+    ) {
         let (channel, state) = (self.channel().await, Arc::clone(&self.state));
+        let response = response.to_owned();
         let mut requests = subscribe(&channel, request, &format!("tg.{request}.neighbours")).await;
         tokio::spawn(async move {
             while let Some(Ok(delivery)) = requests.next().await {
@@ -100,7 +113,7 @@ impl Neighbours {
                 for (piece, reply) in script(&state, &asked).into_iter().enumerate() {
                     state.may_send(steps, piece).await;
                     // With the connection, whoever waits for it is gone as well.
-                    if publish(&channel, response, &delivery.properties, &reply).await.is_err() {
+                    if publish(&channel, &response, &delivery.properties, &reply).await.is_err() {
                         return;
                     }
                 }
@@ -111,16 +124,47 @@ impl Neighbours {
 
     /// Writes an item, and tells of it.
     pub(super) async fn put(&self, kind: &str, key: &str, value: &Value) {
+        self.note_item("default", kind, key, Some(value));
+        self.tell_of(kind).await;
+    }
+
+    /// Removes an item, and tells of it.
+    pub(super) async fn remove(&self, kind: &str, key: &str) {
+        self.state.config.lock().values.remove(&("default".to_owned(), kind.to_owned(), key.to_owned()));
+        self.tell_of(kind).await;
+    }
+
+    async fn tell_of(&self, kind: &str) {
         let version = {
             let mut config = self.state.config.lock();
             config.version += 1;
-            config.values.insert(("default".to_owned(), kind.to_owned(), key.to_owned()), value.to_string());
             config.version
         };
-        let notice = json!({"version": version, "changes": {kind: ["default"]}, "workspace_changes": null});
+        self.notify(&json!({"version": version, "changes": {kind: ["default"]}, "workspace_changes": null})).await;
+    }
+
+    /// Tells everybody something of the configuration.
+    pub(super) async fn notify(&self, notice: &Value) {
         let channel = self.channel().await;
         declare(&channel, "tg.notify.config").await;
-        publish(&channel, "notify.config", &BasicProperties::default(), &notice).await.unwrap();
+        publish(&channel, "notify.config", &BasicProperties::default(), notice).await.unwrap();
+    }
+
+    /// Waits until the queue of requests is there without anybody who takes what is in it.
+    pub(super) async fn until_nobody_takes_requests(&self) {
+        let queue = format!("{REQUESTS}.agent-manager--default--main--request");
+        let is_left = async {
+            loop {
+                let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+                let channel = self.channel().await;
+                let found = channel.queue_declare(queue.as_str().into(), passive, FieldTable::default()).await;
+                if found.expect("the queue is there").consumer_count() == 0 {
+                    return;
+                }
+                RealWorld.sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, is_left).await.expect("nobody takes requests any more");
     }
 
     /// Replies stop there, until they may go on.
@@ -328,9 +372,14 @@ fn steps_of(asked: &Value) -> Option<usize> {
 
 /// Weather looks like rain, everything else is what was asked for.
 fn rain(asked: &Value) -> Value {
-    let name = asked["name"].as_str().unwrap();
-    let text = if name == "get_weather" { "Rain.".to_owned() } else { format!("{name}!") };
-    json!({"error": null, "text": text, "object": null})
+    match asked["name"].as_str().unwrap() {
+        "get_weather" => json!({"error": null, "text": "Rain.", "object": null}),
+        "get_table" => json!({"error": null, "text": null, "object": "{\"mm\": 3}"}),
+        "get_broken" => {
+            json!({"error": {"type": "tool-error", "message": "it is broken"}, "text": null, "object": null})
+        }
+        name => json!({"error": null, "text": format!("{name}!"), "object": null}),
+    }
 }
 
 fn prompt(asked: &Value) -> Vec<Value> {
@@ -354,10 +403,12 @@ fn prompt(asked: &Value) -> Vec<Value> {
 /// Asks the tool first that the question names, then answers.
 fn react(asked: &Value) -> String {
     let (question, tools) = (term(asked, "question"), term(asked, "tools"));
-    let mut offered = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap());
-    let named = offered.find(|name| question.as_str().unwrap().contains(name)).unwrap_or("weather");
+    let is_named = |tool: &&Value| question.as_str().unwrap().contains(tool["name"].as_str().unwrap());
+    let tool = tools.as_array().unwrap().iter().find(is_named);
+    let named = tool.map_or("weather", |tool| tool["name"].as_str().unwrap());
+    let argument = tool.and_then(|tool| tool["arguments"][0]["name"].as_str()).unwrap_or("city");
     match term(asked, "history").as_array().unwrap().last() {
-        None => format!("Thought: I look\nAction: {named}\nArgs: {{\"city\": \"Paris\"}}"),
+        None => format!("Thought: I look\nAction: {named}\nArgs: {{\"{argument}\": \"Paris\"}}"),
         Some(step) => format!("Thought: I know\nFinal Answer: It says: {}", step["observation"].as_str().unwrap()),
     }
 }

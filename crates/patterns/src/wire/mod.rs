@@ -36,7 +36,11 @@ pub fn completion(session: &Session) -> Option<AgentRequest> {
     let (answer, error) = (ended.answer.as_ref().map(Document::text), ended.error.as_deref());
     let observation =
         answer.map_or_else(|| format!("Error: {}", error.unwrap_or(ended.reason.as_str())), str::to_owned);
-    let came_through = ended.reason.is_answer();
+    Some(completed(beginning(session, accepted)?, ended.reason.is_answer(), observation))
+}
+
+/// The request of a subagent as it tells of its end. None of what it was asked with matters any more.
+pub fn completed(request: AgentRequest, came_through: bool, observation: String) -> AgentRequest {
     let step = AgentStep {
         thought: if came_through { "Subagent completed" } else { "Subagent did not complete" }.to_owned(),
         action: "complete".to_owned(),
@@ -44,15 +48,15 @@ pub fn completion(session: &Session) -> Option<AgentRequest> {
         step_type: step_type::COMPLETION.to_owned(),
         ..AgentStep::default()
     };
-    Some(AgentRequest {
+    AgentRequest {
         history: vec![step],
         state: String::new(),
         pattern: String::new(),
         task_type: String::new(),
         framing: String::new(),
         streaming: false,
-        ..beginning(session, accepted)?
-    })
+        ..request
+    }
 }
 
 /// What every request of a session says, whatever has happened in it.
