@@ -7,6 +7,9 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use trellis_servers::{RabbitMq, RabbitMqOptions};
 
+/// What a service answers.
+type Answers = fn(&Value) -> Vec<Value>;
+
 /// A flow that names these services besides those that every test has.
 pub(super) fn with_services(names: &[&str]) -> Value {
     let topic = |name: &str, class: &str| (format!("{name}-{class}"), format!("{class}:tg:{name}:default:main"));
@@ -170,7 +173,7 @@ async fn every_service_is_asked_as_the_original_asks_it() {
     configure(&neighbours).await;
     let (cases, broken) = (cases(), broken());
     put_tools(&neighbours, cases.iter().map(|(item, ..)| item).chain(&broken)).await;
-    let services: [(&'static str, fn(&Value) -> Vec<Value>); 5] = [
+    let services: [(&'static str, Answers); 5] = [
         ("graph-rag", rag),
         ("document-rag", rag),
         ("structured-query", table),

@@ -2,6 +2,7 @@
 
 use super::pages::{self, Block, Page};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Commands of a page that nobody types here, each by how it begins.
 struct Untyped {
@@ -198,7 +199,11 @@ fn the_list_names_only_commands_that_are_left_and_files_that_are_there() {
         for start in untyped.commands {
             assert!(used.contains(&(untyped.page, *start)), "{}: {start} is typed, or is not there", untyped.page);
         }
-        let mut files = untyped.why.split(' ').filter(|word| word.ends_with(".rs")).peekable();
+        let mut files = untyped
+            .why
+            .split(' ')
+            .filter(|word| Path::new(word).extension().is_some_and(|kind| kind == "rs"))
+            .peekable();
         assert!(files.peek().is_some(), "{}: {} names no test", untyped.page, untyped.why);
         for file in files {
             assert!(pages::project().join(file).is_file(), "{}: there is no {file}", untyped.page);
