@@ -110,15 +110,19 @@ impl Inner {
         let transaction = lease.transaction().await.map_err(failed)?;
         let lock = self.database.lock_of(&format!("config\0{workspace}"));
         transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&lock]).await.map_err(failed)?;
-        let removes = changes.iter().filter(|(_, _, value)| value.is_none());
         let find = "SELECT 1 FROM config_items WHERE workspace = $1 AND kind = $2 AND key = $3";
-        for (kind, key, _) in removes {
+        let mut left = Vec::with_capacity(changes.len());
+        for (kind, key, value) in changes {
             // Somebody else may have deleted it meanwhile.
-            if transaction.query_opt(find, &[&workspace.as_str(), kind, key]).await.map_err(failed)?.is_none() {
-                transaction.rollback().await.map_err(failed)?;
-                lease.release();
-                return Ok(None);
+            let place: [&(dyn ToSql + Sync); 3] = [&workspace.as_str(), &kind, &key];
+            if value.is_some() || transaction.query_opt(find, &place).await.map_err(failed)?.is_some() {
+                left.push((kind, key, value));
             }
+        }
+        if left.is_empty() {
+            transaction.rollback().await.map_err(failed)?;
+            lease.release();
+            return Ok(None);
         }
         let next = "INSERT INTO config_versions (workspace, version) VALUES ($1, 1) \
             ON CONFLICT (workspace) DO UPDATE SET version = config_versions.version + 1 RETURNING version";
@@ -127,7 +131,7 @@ impl Inner {
         let time = self.world.now();
         let made = Configured { version, time, by: by.clone() };
         let mut logged = vec![(made_key(workspace, version), json(&made))];
-        for (kind, key, value) in changes {
+        for (kind, key, value) in left {
             let entry = HistoryEntry { version, time, value: value.clone(), by: Some(by.clone()) };
             logged.push((history_key(workspace, &kind, &key, version), json(&entry)));
             write_item(&transaction, workspace, (&kind, &key), value.as_deref()).await?;
@@ -335,6 +339,15 @@ impl Config for PostgresConfig {
             }
             self.change(workspace, vec![(kind.to_owned(), key.to_owned(), None)], by).await
         })
+    }
+
+    fn adopt<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        changes: Vec<ItemChange>,
+        by: Caller,
+    ) -> BoxFuture<'a, Result<(), ConfigError>> {
+        Box::pin(async move { self.change(workspace, changes, by).await.map(drop) })
     }
 
     fn history<'a>(

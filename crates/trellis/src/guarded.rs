@@ -74,6 +74,18 @@ impl Config for GuardedConfig {
         }
     }
 
+    fn adopt<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        changes: Vec<(String, String, Option<String>)>,
+        by: Caller,
+    ) -> BoxFuture<'a, Result<(), ConfigError>> {
+        match changes.iter().try_for_each(|(kind, key, _)| check_kind(kind, key)) {
+            Ok(()) => self.0.adopt(workspace, changes, by),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
     fn get<'a>(
         &'a self,
         workspace: &'a Workspace,

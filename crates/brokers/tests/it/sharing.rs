@@ -71,7 +71,16 @@ async fn one_that_holds_all_it_may_leaves_the_rest_to_others(kind: Kind) {
     slow.queue.publish(turn(99)).await.unwrap();
     // Each that is settled makes room for one.
     slow.queue.acknowledge(&in_hand.remove(0)).await.unwrap();
-    let next = take(&*slow.queue);
+    let next = async {
+        loop {
+            let delivery = take(&*slow.queue).await;
+            // What the other one settled last may come again: it went before the broker knew of it.
+            if !others.contains(&session(&delivery)) {
+                break delivery;
+            }
+            slow.queue.acknowledge(&delivery).await.unwrap();
+        }
+    };
     let kept = async {
         loop {
             for delivery in &in_hand {

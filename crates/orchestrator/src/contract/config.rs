@@ -17,6 +17,7 @@ pub async fn suite<F: Future<Output = Arc<dyn Config>>>(fresh: impl Fn() -> F) {
     invalid_items_are_refused_and_nothing_is_written(&*fresh().await).await;
     a_session_stays_with_the_configuration_it_started_with(&*fresh().await).await;
     workspaces_are_apart_and_watchers_are_told(&*fresh().await).await;
+    what_a_deployment_has_is_taken_over_as_it_is(&*fresh().await).await;
 }
 
 async fn every_change_is_a_version_with_history(config: &dyn Config) {
@@ -99,4 +100,26 @@ async fn workspaces_are_apart_and_watchers_are_told(config: &dyn Config) {
     config.changed_elsewhere(&ws, pinned.version + 1);
     assert!(watch.has_changed(), "a change of another process is announced");
     assert_eq!(config.pin(&ws).await.expect("the store works"), pinned, "what is there counts, not what is told");
+}
+
+async fn what_a_deployment_has_is_taken_over_as_it_is(config: &dyn Config) {
+    const QUEUES: &str = r#"{"request-queue":"request:tg:joke","response-queue":"response:tg:joke"}"#;
+    let ws = Workspace::default();
+    config.put(&ws, vec![item("a", GOOD), item("b", GOOD)], Caller::program()).await.expect("valid items");
+    let of = |kind: &str, key: &str, value: Option<&str>| (kind.to_owned(), key.to_owned(), value.map(str::to_owned));
+    let changes = vec![
+        of("tool", "a", None),
+        of("tool", "never-there", None),
+        of("tool", "odd", Some("null")),
+        of("tool-service", "joke", Some(QUEUES)),
+    ];
+    config.adopt(&ws, changes, Caller::program()).await.expect("nothing of it is judged");
+    let joke = StoredItem { kind: "tool-service".to_owned(), key: "joke".to_owned(), value: QUEUES.to_owned() };
+    let (version, items) = config.all(&ws).await.expect("the store works");
+    assert_eq!(items, [item("b", GOOD), item("odd", "null"), joke]);
+    let settings = config.pin(&ws).await.expect("the store works");
+    assert_eq!((settings.version, settings.problems.len()), (version, 1), "what cannot be used is left out alone");
+    assert!(settings.tool_services.contains_key("joke"));
+    let gone = vec![of("tool", "a", None)];
+    config.adopt(&ws, gone, Caller::program()).await.expect("somebody else has deleted it");
 }

@@ -157,6 +157,16 @@ impl Config for MemoryConfig {
         ready(Ok(exists.then(|| self.change(workspace, vec![(place.0, place.1, None)], &by))))
     }
 
+    fn adopt<'a>(
+        &'a self,
+        workspace: &'a Workspace,
+        changes: Vec<(String, String, Option<String>)>,
+        by: Caller,
+    ) -> BoxFuture<'a, Result<(), ConfigError>> {
+        self.change(workspace, changes, &by);
+        ready(Ok(()))
+    }
+
     fn history<'a>(
         &'a self,
         workspace: &'a Workspace,

@@ -85,23 +85,14 @@ pub trait Config: Send + Sync + std::fmt::Debug {
     ) -> BoxFuture<'a, Result<Option<u64>, ConfigError>>;
 
     /// Takes over what a deployment's own configuration service has: items to write, and those to delete (without a value), as
-    /// one version where the adapter can. Whether they can be used is not asked: what cannot is left out when they are read.
+    /// one version. Whether they can be used is not asked: what cannot is left out when they are read. What is to be deleted
+    /// may be gone already.
     fn adopt<'a>(
         &'a self,
         workspace: &'a Workspace,
         changes: Vec<(String, String, Option<String>)>,
         by: Caller,
-    ) -> BoxFuture<'a, Result<(), ConfigError>> {
-        Box::pin(async move {
-            for (kind, key, value) in changes {
-                match value {
-                    Some(value) => drop(self.put(workspace, vec![StoredItem { kind, key, value }], by.clone()).await?),
-                    None => drop(self.delete(workspace, &kind, &key, by.clone()).await?),
-                }
-            }
-            Ok(())
-        })
-    }
+    ) -> BoxFuture<'a, Result<(), ConfigError>>;
 
     /// The changes of an item, oldest first.
     fn history<'a>(

@@ -195,5 +195,5 @@ async fn a_tool_asks_only_so_often() {
     assert!(observation(&played.records).contains("has asked for input 8 times and asks again"));
     assert_eq!(asking.calls.lock().len(), most + 1);
     let run = bench.orchestrator.ports.journal.run(&Workspace::default(), &played.run).await.unwrap().unwrap();
-    assert_eq!(run.state, RunState::Answered);
+    assert_eq!(run.state, RunState::AnsweredPartial);
 }

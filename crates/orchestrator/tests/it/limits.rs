@@ -68,7 +68,7 @@ async fn a_tool_that_hangs_is_given_up_and_the_model_goes_on() {
     put(&bench, &[("tool", "search", elsewhere)]).await;
     let run = bench.ask(1, SomeLimits { tool_timeout_ms: Some(20), ..SomeLimits::default() }).await;
     bench.finish(std::slice::from_ref(&run), 1).await;
-    assert_eq!(bench.summary(&run).await.state, RunState::Answered);
+    assert_eq!(bench.summary(&run).await.state, RunState::AnsweredPartial);
     let records = bench.records(&run).await;
     assert_eq!(
         observations(&records)[0].error.as_deref(),
@@ -110,7 +110,7 @@ async fn a_run_that_takes_too_long_ends_with_timeout() {
 async fn a_failing_tool_is_told_to_the_model_which_goes_on() {
     let tools = ScriptedTools::new(|_| Err("no network".to_owned()));
     let (state, records) = run(ScriptedPrompter::replies(&SCRIPT), tools, SomeLimits::default()).await;
-    assert_eq!(state, RunState::Answered);
+    assert_eq!(state, RunState::AnsweredPartial);
     let first = observations(&records)[0];
     assert_eq!(first.result.as_ref().map(Document::text), Some("Error: no network"));
     assert_eq!(first.error.as_deref(), Some("no network"));

@@ -29,7 +29,8 @@ async fn all_connections_are_encrypted_when_the_address_says_so() {
     let port = server.encrypt(&certificate, &key);
     let address = format!("postgres://trellis@localhost:{port}/postgres?sslmode=verify-full&sslrootcert={file}");
     let database = open(&address).await.unwrap();
-    contract::journal::claims_expire(&PostgresJournal::new(database, &RealWorld), tokio::time::sleep).await;
+    let journal = PostgresJournal::new(database, &RealWorld);
+    contract::journal::claims_expire(&journal, tokio::time::sleep).await;
 
     let client = server.look().await;
     let kinds = "SELECT count(*) FILTER (WHERE ssl), count(*) FILTER (WHERE NOT ssl), \
@@ -47,6 +48,7 @@ async fn all_connections_are_encrypted_when_the_address_says_so() {
         }
     };
     tokio::time::timeout(Duration::from_secs(30), heard).await.expect("the one that listens is there as well");
+    drop(journal);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -43,7 +43,7 @@ fn what_is_wrong_is_told_without_the_address() {
     assert!(refused(&[("state", "s3cret")]).contains("without a scheme"));
     assert!(refused(&[("deployment", "My Place")]).contains("a-z"));
     assert!(refused(&[("claim-seconds", "2")]).contains("3 seconds"));
-    assert!(refused(&[("replicas", "0")]).contains("1 to 5"));
+    assert!(refused(&[("replicas", "6")]).contains("1 to 5"));
     assert!(refused(&[("stat", "x")]).contains("there are state, bus"));
     assert!(!format!("{:?}", set(&[("state", STATE)]).unwrap()).contains("s3cret"));
 }

@@ -91,7 +91,7 @@ fn a_step_is_shown_with_everything_on_record_of_it() {
     assert!(whole.lines().filter(|line| !line.is_empty()).all(|line| answer.contains(line)), "{answer}");
     assert!(answer.contains("Model call i"), "the reply that was the answer: {answer}");
     let routing = show("routing");
-    assert!(routing.contains("Task type: ") && routing.contains("Model call route"), "{routing}");
+    assert!(routing.contains("Task type: ") && routing.contains("no model was asked"), "{routing}");
     let object = json(data.path(), &["run", "show", "single", "--step", "1"]);
     assert_eq!((&object["step"]["step"], &object["step_name"]), (&"analysis".into(), &"call 1".into()));
     assert_eq!(object["records"].as_array().unwrap().len(), 1, "{object}");
