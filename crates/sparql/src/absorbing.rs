@@ -59,20 +59,20 @@ impl RemoteGraph {
     pub async fn keep_up(&self, mut stop: watch::Receiver<bool>) {
         let mut trouble: Option<(String, Duration)> = None;
         loop {
-            let step = tokio::select! {
+            let done = tokio::select! {
                 // Whoever could say stop is gone: that is the same.
                 _ = stop.wait_for(|stop| *stop) => return,
-                step = self.step() => step,
+                done = self.step() => done,
             };
-            let pause = match (step, trouble.take()) {
-                (Ok(step), before) => {
+            let pause = match (done, trouble.take()) {
+                (Ok(done), before) => {
                     if before.is_some() {
                         tracing::info!(
                             endpoint = self.address(),
                             "the remote graph is back and follows the runs again"
                         );
                     }
-                    if matches!(step, Step::Moved(_)) { Duration::ZERO } else { LOOK }
+                    if matches!(done, Step::Moved(_)) { Duration::ZERO } else { LOOK }
                 }
                 (Err(error), before) => {
                     let told = error.to_string();
@@ -155,7 +155,7 @@ impl RemoteGraph {
                 }
                 claimed
             }
-            other => {
+            other @ (Found::One(_) | Found::Nothing | Found::Broken) => {
                 if matches!(other, Found::One(_) | Found::Broken) {
                     tracing::warn!(
                         endpoint = self.address(),
@@ -187,19 +187,9 @@ impl RemoteGraph {
 
     /// Whether it is for this process to write the view: it did so before, or whoever did gives no sign of life.
     fn may_write(&self, found: &Found) -> bool {
-        let mut other = self.0.other.lock();
         match found {
-            Found::One(mark) if mark.holder != self.0.process => {
-                match &*other {
-                    Some((seen, since)) if seen == mark => return since.elapsed() > LIFE,
-                    Some(_) | None => *other = Some((mark.clone(), Instant::now())),
-                }
-                false
-            }
-            Found::One(_) | Found::Nothing | Found::Broken => {
-                *other = None;
-                true
-            }
+            Found::One(mark) if mark.holder != self.0.process => self.0.other.lock().is_silent(mark, Instant::now()),
+            Found::One(_) | Found::Nothing | Found::Broken => true,
         }
     }
 
@@ -285,6 +275,23 @@ impl RemoteGraph {
     }
 }
 
+/// The sign of life of another process that was seen last, and since when.
+#[derive(Debug, Default)]
+pub(crate) struct OtherProcess(Option<(Mark, Instant)>);
+
+impl OtherProcess {
+    /// Whether its mark has stayed the same for longer than a process lives without a sign.
+    fn is_silent(&mut self, mark: &Mark, now: Instant) -> bool {
+        match &self.0 {
+            Some((seen, since)) if seen == mark => now.duration_since(*since) > LIFE,
+            Some(_) | None => {
+                self.0 = Some((mark.clone(), now));
+                false
+            }
+        }
+    }
+}
+
 /// Quads as N-Triples, in parts that have at least one of them and end behind so many bytes.
 fn batches(quads: &[Quad], bytes: usize) -> Vec<String> {
     let mut batches = vec![String::new()];
@@ -302,6 +309,24 @@ fn batches(quads: &[Quad], bytes: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_is_followed_by_another_once_it_gives_no_sign_of_life() {
+        let mark = |beat| Mark {
+            place: 1,
+            identity: None,
+            projection: PROJECTION,
+            generation: 1,
+            clearing: false,
+            holder: "other".to_owned(),
+            beat,
+        };
+        let (mut other, began) = (OtherProcess::default(), Instant::now());
+        let mut is_silent = |beat, seconds| other.is_silent(&mark(beat), began + Duration::from_secs(seconds));
+        assert!(!is_silent(1, 0) && !is_silent(1, 29));
+        assert!(!is_silent(2, 31), "it lives");
+        assert!(!is_silent(2, 60) && is_silent(2, 62));
+    }
 
     #[test]
     fn a_long_run_is_written_in_parts() {

@@ -25,6 +25,8 @@ pub enum RemoteError {
     TooLarge { endpoint: String, max: usize },
     #[error("more than {max} statements match one pattern of the query; narrow it, or ask the endpoint itself")]
     TooMany { max: usize },
+    #[error("the query looks at more than {} MiB of texts; narrow it, or ask the endpoint itself", max >> 20)]
+    TooMuchText { max: usize },
     /// Another process has begun the view anew while it was read.
     #[error("the graph at {endpoint} is being derived anew; ask again in a moment")]
     BegunAnew { endpoint: String },
@@ -32,11 +34,15 @@ pub enum RemoteError {
 
 impl RemoteError {
     /// Whether the same may succeed later, without anybody doing something about it here.
-    pub fn is_passing(&self) -> bool {
+    pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::TooSlow { .. } | Self::BegunAnew { .. } => true,
             Self::Refused { status, .. } => matches!(status, 429 | 500 | 502 | 503 | 504),
-            Self::Denied { .. } | Self::Nonsense { .. } | Self::TooLarge { .. } | Self::TooMany { .. } => false,
+            Self::Denied { .. }
+            | Self::Nonsense { .. }
+            | Self::TooLarge { .. }
+            | Self::TooMany { .. }
+            | Self::TooMuchText { .. } => false,
         }
     }
 }
@@ -44,9 +50,15 @@ impl RemoteError {
 impl From<RemoteError> for GraphError {
     fn from(error: RemoteError) -> Self {
         match error {
-            RemoteError::TooLarge { .. } | RemoteError::TooMany { .. } => Self::TooLarge(error.to_string()),
-            _ if error.is_passing() => Self::Busy(error.to_string()),
-            _ => Self::Index(error.to_string()),
+            RemoteError::TooLarge { .. } | RemoteError::TooMany { .. } | RemoteError::TooMuchText { .. } => {
+                Self::TooLarge(error.to_string())
+            }
+            RemoteError::BegunAnew { .. } => Self::Busy(error.to_string()),
+            RemoteError::Unreachable { .. }
+            | RemoteError::TooSlow { .. }
+            | RemoteError::Denied { .. }
+            | RemoteError::Refused { .. }
+            | RemoteError::Nonsense { .. } => Self::Index(error.to_string()),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! What is asked about one run follows from its records, which the store has. What may concern any run is read from the
 //! endpoint, with what is newer laid over it, and with what was loaded into the store beside both.
 
+use crate::absorbing::OtherProcess;
 use crate::address::Address;
 use crate::client::Client;
 use crate::error::RemoteError;
@@ -15,7 +16,6 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::time::Instant;
 use trellis_domain::rdf::Quad;
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::ports::{
@@ -59,8 +59,7 @@ pub(crate) struct Inner {
     pub(crate) names: Names,
     /// Nobody else calls himself so.
     pub(crate) process: String,
-    /// The sign of life of another process that was seen last, and since when.
-    pub(crate) other: Mutex<Option<(Mark, Instant)>>,
+    pub(crate) other: Mutex<OtherProcess>,
     queries: OnceLock<Queries>,
 }
 

@@ -12,6 +12,9 @@ use trellis_patterns::project;
 use trellis_provenance::iri;
 use trellis_queries::{Overlay, QueryError};
 
+/// Runs of a conversation that are asked for together.
+const PAGE: usize = 100;
+
 /// All methods block: it is for threads that may.
 pub(crate) struct Newer<'a> {
     followed: &'a Followed,
@@ -54,9 +57,6 @@ impl<'a> Newer<'a> {
         })
     }
 }
-
-/// Runs of a conversation that are asked for together.
-const PAGE: usize = 100;
 
 /// The run that a node belongs to.
 pub(crate) async fn run_of(

@@ -25,17 +25,26 @@ use trellis_queries::{Cancellation, QueryError, TermId};
 const MOST_MATCHES: usize = 200_000;
 /// Statements that are kept for the rest of the reading.
 const MOST_KEPT: usize = 400_000;
+/// Bytes of all texts that were fetched.
+const MOST_TEXT: usize = 192 << 20;
 /// How often it is looked whether somebody still waits.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The terms behind ids, as far as they were met: in the query, in what was fetched, in what is laid over it.
 #[derive(Debug, Default)]
-pub(crate) struct Terms(RefCell<HashMap<TermId, Term>>);
+pub(crate) struct Terms {
+    known: RefCell<HashMap<TermId, Term>>,
+    /// Of all their texts.
+    bytes: Cell<usize>,
+}
 
 impl Terms {
     pub(crate) fn note(&self, term: &Term) -> TermId {
         let id = TermId::of_term(term);
-        self.0.borrow_mut().entry(id).or_insert_with(|| term.clone());
+        self.known.borrow_mut().entry(id).or_insert_with(|| {
+            self.bytes.set(self.bytes.get() + term.text_bytes());
+            term.clone()
+        });
         id
     }
 
@@ -49,7 +58,7 @@ impl Terms {
     }
 
     fn get(&self, id: TermId) -> Option<Term> {
-        self.0.borrow().get(&id).cloned()
+        self.known.borrow().get(&id).cloned()
     }
 }
 
@@ -179,7 +188,7 @@ impl<'a> Reading<'a> {
                 let (Some(s), Some(p), Some(o)) =
                     (found_s.or_else(|| s.clone()), found_p.or_else(|| p.clone()), found_o.or_else(|| o.clone()))
                 else {
-                    return self.remote(std::future::ready(Err(self.client.nonsense("a row lacks a term"))));
+                    return self.refuse(self.client.nonsense("a row lacks a term"));
                 };
                 found.push(self.terms.note_quad(&Quad { s, p, o, g: Some(GRAPH_RETRIEVAL.to_owned()) }));
             }
@@ -204,10 +213,17 @@ impl<'a> Reading<'a> {
     }
 
     fn admit(&self, matches: usize) -> Result<(), QueryError> {
-        if matches <= MOST_MATCHES {
-            return Ok(());
+        if matches > MOST_MATCHES {
+            return self.refuse(RemoteError::TooMany { max: MOST_MATCHES });
         }
-        self.remote(std::future::ready(Err(RemoteError::TooMany { max: MOST_MATCHES })))
+        if self.terms.bytes.get() > MOST_TEXT {
+            return self.refuse(RemoteError::TooMuchText { max: MOST_TEXT });
+        }
+        Ok(())
+    }
+
+    fn refuse<T>(&self, why: RemoteError) -> Result<T, QueryError> {
+        self.remote(std::future::ready(Err(why)))
     }
 }
 
@@ -216,13 +232,12 @@ fn statement(graphs: &str, terms: [&Option<Term>; 3]) -> String {
     let mut pattern = String::new();
     let mut open = String::new();
     for (term, name) in terms.into_iter().zip(["?s", "?p", "?o"]) {
-        match term {
-            Some(term) => terms::write(&mut pattern, term),
-            None => {
-                pattern.push_str(name);
-                open.push_str(name);
-                open.push(' ');
-            }
+        if let Some(term) = term {
+            terms::write(&mut pattern, term);
+        } else {
+            pattern.push_str(name);
+            open.push_str(name);
+            open.push(' ');
         }
         pattern.push(' ');
     }

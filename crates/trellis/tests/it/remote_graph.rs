@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cluster, ask, state_of};
 use crate::served::Served;
-use crate::{PARTNER, stderr, trellis, until};
+use crate::{PARTNER, somewhere, stderr, trellis, until};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
@@ -55,7 +55,8 @@ fn ok(mut command: Command) -> String {
 #[test]
 fn a_server_keeps_its_graph_at_an_endpoint() {
     let (data, fuseki) = (TempDir::new().unwrap(), Fuseki::start());
-    let listen = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--graph", &fuseki.address()];
+    let address = fuseki.address();
+    let listen = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--graph", address.as_str()];
     let mut command = trellis(data.path(), &listen);
     command.env("TRELLIS_GRAPH_PASSWORD", fuseki.password());
     let served = Served::spawn(command, drop);
@@ -71,9 +72,7 @@ fn a_server_keeps_its_graph_at_an_endpoint() {
     until("it is answered without the endpoint", || is_answered(&served, "second"));
     fuseki.start_again();
     until("the endpoint has it as well", || fuseki_says(&fuseki, ASKED).contains("urn:trustgraph:agent:second"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trellis"));
-    command.args(["sparql", RUNS, "--url", &url]);
-    assert!(ok(command).contains("second"));
+    assert!(ok(somewhere(data.path(), &["sparql", RUNS, "--url", url.as_str()])).contains("second"));
     served.ask_to_stop();
     assert_eq!(served.stopped(), Some(0));
 
