@@ -7,6 +7,7 @@ mod corpus;
 mod dist;
 mod environment;
 mod evaluate;
+mod fuseki;
 mod page;
 mod referees;
 mod served;

@@ -1,8 +1,8 @@
-//! `cargo xtask servers`: the servers that tests start, out of Debian's packages.
+//! `cargo xtask servers`: the servers that tests start, out of Debian's packages, and one of Maven Central.
 //!
 //! Packages are unpacked into `target/servers` instead of being installed: that needs no root, and nothing starts by itself.
 
-use crate::root;
+use crate::{fuseki, root};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,6 +39,11 @@ const WANTED: [Wanted; 4] = [
 /// Gets what the machine has not, once.
 pub(crate) fn install() -> Result<()> {
     let folder = root()?.join("target/servers");
+    unpack_missing(&folder)?;
+    fuseki::fetch(&folder.join("root"))
+}
+
+fn unpack_missing(folder: &Path) -> Result<()> {
     let missing: Vec<_> = WANTED.iter().filter(|wanted| !Path::new(wanted.installed).exists()).collect();
     let packages: Vec<_> = missing.iter().map(|wanted| wanted.package).collect();
     // Written last: a folder that was left half made has no mark.
@@ -48,7 +53,7 @@ pub(crate) fn install() -> Result<()> {
     }
     println!("{} are fetched into {}", packages.join(", "), folder.display());
     if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
+        fs::remove_dir_all(folder).with_context(|| format!("cannot empty {}", folder.display()))?;
     }
     let apt = Apt::new(&folder.join("apt"))?;
     for wanted in &missing {

@@ -32,6 +32,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         "trellis-rdf",
         "trellis-readers",
         "trellis-search",
+        "trellis-sparql",
         "trellis-tabular",
     ];
     BTreeMap::from([
@@ -44,6 +45,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("trellis-store", adapter.into_iter().chain(["trellis-queries"]).collect()),
         ("trellis-brokers", BTreeSet::from(adapter)),
         ("trellis-servers", BTreeSet::new()),
+        ("trellis-sparql", adapter.into_iter().chain(["trellis-queries"]).collect()),
         ("trellis-models", BTreeSet::from(adapter)),
         ("trellis-tools", BTreeSet::from(adapter)),
         ("trellis-rdf", BTreeSet::from(domain)),

@@ -57,7 +57,7 @@ pub fn answer(sparql: &str, source: &dyn Source, overlay: &dyn Overlay, bounds: 
     }
 }
 
-fn parse(sparql: &str) -> Result<Query, QueryError> {
+pub(crate) fn parse(sparql: &str) -> Result<Query, QueryError> {
     parser().parse_query(sparql).map_err(|error| {
         let update = parser().parse_update(sparql);
         if update.is_ok_and(|update| !update.operations.is_empty()) {

@@ -7,8 +7,10 @@
 
 pub mod answer;
 mod attendant;
+mod constants;
 pub mod convert;
 mod dataset;
+mod ended_runs;
 pub mod evaluate;
 pub mod find;
 pub mod merge;
@@ -29,6 +31,8 @@ mod worker;
 mod workers;
 
 pub use attendant::{Unanswered, attend};
+pub use constants::constants;
+pub use ended_runs::{EndedPage, EndedRuns};
 pub use overlay::{NoOverlay, Overlay};
 pub use places::Asker;
 pub use process::Pipes;

@@ -4,6 +4,7 @@
 //! run side by side, also beside those of the machine.
 #![cfg(unix)]
 
+mod fuseki;
 mod nats;
 mod owned;
 mod postgres;
@@ -11,6 +12,7 @@ mod programs;
 mod proxy;
 mod rabbitmq;
 
+pub use fuseki::Fuseki;
 pub use nats::Nats;
 pub use owned::Server;
 pub use postgres::{Postgres, postgres_program};

@@ -127,7 +127,8 @@ impl App {
             | OpenError::NoRoom { .. }
             | OpenError::Damaged { .. } => Closed::Failed(error.into()),
         })?;
-        Ok(Self::of(global, State::of_folder(store), workspace, world))
+        let state = cluster::with_graph(global, State::of_folder(store), &*world)?;
+        Ok(Self::of(global, state, workspace, world))
     }
 
     /// Opens a state that several processes share, as it is.
@@ -139,6 +140,7 @@ impl App {
     ) -> Result<Self, Failure> {
         let workspace = workspace(global)?.unwrap_or_default();
         let (state, world) = cluster::open(cluster, command, purpose).await?;
+        let state = cluster::with_graph(global, state, &*world)?;
         Ok(Self { claim_life: cluster.claim_life, ..Self::of(global, state, workspace, world) })
     }
 

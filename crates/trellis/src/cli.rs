@@ -78,6 +78,10 @@ pub(crate) struct Shared {
     /// itself
     #[arg(long, value_name = "URL")]
     pub(crate) bus: Option<String>,
+    /// SPARQL 1.1 endpoint that keeps the graph of finished runs, as http(s)://USER@HOST:3030/DATASET, also of a folder;
+    /// else `TRELLIS_GRAPH`. Its password is taken from `TRELLIS_GRAPH_PASSWORD`, a token from `TRELLIS_GRAPH_TOKEN`
+    #[arg(long, value_name = "URL")]
+    pub(crate) graph: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -157,9 +157,10 @@ impl From<GraphError> for Failure {
             GraphError::TooLarge(_) | GraphError::TimedOut(_) | GraphError::Busy(_) => {
                 Self::new(Exit::Limit, error.to_string())
             }
-            GraphError::Index(_) => {
-                Self::new(Exit::DataFolder, format!("{error}; `trellis graph rebuild` derives it anew"))
-            }
+            GraphError::Index(_) => Self::new(
+                Exit::DataFolder,
+                format!("{error}; if it is damaged, `trellis graph rebuild` derives it anew"),
+            ),
             GraphError::Query(_) | GraphError::NoSparql => Self::usage(error.to_string()),
             GraphError::Store(error) => error.into(),
         }

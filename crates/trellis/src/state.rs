@@ -4,6 +4,7 @@
 use crate::failure::Failure;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use trellis_brokers::Bus;
 use trellis_orchestrator::hub::Hub;
@@ -13,7 +14,11 @@ use trellis_orchestrator::ports::{
 use trellis_orchestrator::queue::FairQueue;
 use trellis_postgres::PostgresGraph;
 use trellis_search::EmbeddedSearch;
+use trellis_sparql::{Address, EndedRuns, Followed, RemoteError, RemoteGraph};
 use trellis_store::{Program, QuerySettings, Store};
+
+/// How long an endpoint may take for one request.
+const LONGEST_REQUEST: Duration = Duration::from_secs(30);
 
 /// What a command does with a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +36,8 @@ pub(crate) struct State {
     pub(crate) library: Arc<dyn Library>,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) material: Material,
+    /// That of the material, if its view is kept elsewhere.
+    pub(crate) remote: Option<RemoteGraph>,
     /// Dropped last: until then a folder is ours.
     place: Place,
 }
@@ -84,12 +91,34 @@ impl State {
             library: Arc::clone(&store.library) as _,
             log: Arc::clone(&store.log) as _,
             material,
+            remote: None,
             place: Place::Folder(Box::new(store)),
         }
     }
 
     pub(crate) fn of_database((journal, config, library, log): Kept, material: Material, shared: Shared) -> Self {
-        Self { journal, config, library, log, material, place: Place::Database(shared) }
+        Self { journal, config, library, log, material, remote: None, place: Place::Database(shared) }
+    }
+
+    /// With the view of its graph at an endpoint. Nothing is sent there yet.
+    pub(crate) fn with_graph_at(mut self, address: Address, world: &dyn World) -> Result<Self, RemoteError> {
+        let (ended, process) = match &self.place {
+            // Whoever has the folder is alone with it, and goes on where the one before left off.
+            Place::Folder(store) => (Arc::clone(&store.graph) as Arc<dyn EndedRuns>, "folder".to_owned()),
+            Place::Database(shared) => (Arc::clone(&shared.graph) as Arc<dyn EndedRuns>, world.fresh_id()),
+        };
+        let followed = Followed {
+            // The name of the log's key.
+            name: self.log.public_key().split('+').next().unwrap_or_default().to_owned(),
+            journal: Arc::clone(&self.journal),
+            ended,
+            local: Arc::clone(&self.material.graph),
+            knowledge: Arc::clone(&self.material.knowledge),
+        };
+        let remote = RemoteGraph::new(address, LONGEST_REQUEST, followed, process)?;
+        self.material.graph = Arc::new(remote.clone());
+        self.remote = Some(remote);
+        Ok(self)
     }
 
     /// The folder, if it is one.
@@ -130,7 +159,12 @@ impl State {
     }
 
     /// Lets SPARQL be evaluated from now on.
-    pub(crate) fn evaluate_with(&self, program: Program, settings: QuerySettings) {
+    pub(crate) fn evaluate_with(&self, program: Program, mut settings: QuerySettings) {
+        if let Some(remote) = &self.remote {
+            remote.evaluate_with(program.clone(), settings);
+            // The store's own graph is asked about loaded knowledge alone: seldom.
+            settings.spares = 0;
+        }
         match &self.place {
             Place::Folder(store) => store.graph.evaluate_with(program, settings),
             Place::Database(shared) => shared.graph.evaluate_with(program, settings),
@@ -139,16 +173,28 @@ impl State {
 
     /// Takes finished runs into the view, until it is told to stop. The future keeps nothing of this.
     pub(crate) fn index(&self, stop: watch::Receiver<bool>) -> impl Future<Output = ()> + Send + use<> {
+        let remote = self.remote.clone();
         let (folder, database) = match &self.place {
             Place::Folder(store) => (Some(Arc::clone(&store.graph)), None),
             Place::Database(shared) => (None, Some(Arc::clone(&shared.graph))),
         };
         async move {
-            if let Some(graph) = folder {
+            if let Some(graph) = remote {
+                graph.keep_up(stop).await;
+            } else if let Some(graph) = folder {
                 graph.keep_up(stop).await;
             } else if let Some(graph) = database {
                 graph.keep_up(stop).await;
             }
+        }
+    }
+
+    /// Takes finished runs into the view of a folder for about that long. A query does without what fails.
+    pub(crate) async fn catch_up_within(&self, time: Duration) {
+        let Some(store) = self.folder() else { return };
+        let Some(remote) = &self.remote else { return store.graph.catch_up_within(time).await };
+        if let Ok(Err(error)) = tokio::time::timeout(time, remote.catch_up()).await {
+            tracing::warn!(%error, "the remote graph cannot follow the runs");
         }
     }
 

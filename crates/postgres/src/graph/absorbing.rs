@@ -23,7 +23,7 @@ use trellis_queries::order::EncodedQuad;
 use trellis_queries::term_id::TERM_ID_BYTES;
 
 /// Leaves of the log that are looked at in one transaction.
-const LEAVES: i64 = 2_048;
+pub(super) const LEAVES: i64 = 2_048;
 /// Runs that wait without a leaf, likewise.
 const WAITING: i64 = 64;
 /// How often it is looked for finished runs.
@@ -248,7 +248,7 @@ async fn empty(transaction: &Transaction<'_>) -> Result<(), JournalError> {
     transaction.batch_execute(all).await.map_err(failed)
 }
 
-fn places(rows: &[tokio_postgres::Row]) -> Result<BTreeSet<(Workspace, RunId)>, JournalError> {
+pub(super) fn places(rows: &[tokio_postgres::Row]) -> Result<BTreeSet<(Workspace, RunId)>, JournalError> {
     let place = |row: &tokio_postgres::Row| {
         let workspace = Workspace::new(row.get::<_, &str>(0)).map_err(damaged)?;
         Ok((workspace, RunId::new(row.get::<_, &str>(1)).map_err(damaged)?))

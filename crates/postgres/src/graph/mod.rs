@@ -6,6 +6,7 @@
 //! them.
 
 mod absorbing;
+mod ended_runs;
 mod newer;
 mod questions;
 pub(crate) mod reading;

@@ -7,6 +7,7 @@
 
 mod absorbing;
 mod checking;
+mod ended_runs;
 mod identity;
 mod lazy;
 mod newer;

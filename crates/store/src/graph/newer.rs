@@ -20,15 +20,21 @@ pub(super) struct Newer<'a> {
 impl EmbeddedGraph {
     /// The runs of a workspace that the view lacks: finished since its cursor, or still open.
     pub(super) fn overlay(&self, view: &View, workspace: &Workspace) -> Result<Newer<'_>, QueryError> {
+        let runs = self.newer_than(workspace, view.cursor()?.number)?;
+        Ok(Newer { graph: self, workspace: workspace.clone(), runs })
+    }
+
+    /// The runs of a workspace that have finished behind a cursor, or are still open.
+    pub(super) fn newer_than(&self, workspace: &Workspace, cursor: u64) -> Result<BTreeSet<RunId>, JournalError> {
         let of_workspace = |(found, run): (Workspace, RunId)| (found == *workspace).then_some(run);
         // Open runs first: one that finishes meanwhile is then among the finished.
         let mut runs: BTreeSet<RunId> = {
             let turns = self.journal.shared.turns();
             turns.keys().filter(|turn| turn.scope.workspace == *workspace).map(|turn| turn.run.clone()).collect()
         };
-        let (finished, _) = self.finished_after(view.cursor()?.number, usize::MAX)?;
+        let (finished, _) = self.finished_after(cursor, usize::MAX)?;
         runs.extend(finished.into_iter().filter_map(of_workspace));
-        Ok(Newer { graph: self, workspace: workspace.clone(), runs })
+        Ok(runs)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Several processes that share a state: a database, and a broker if one is named. Everything that they know of each other
 //! goes through these two.
 
+mod graph;
 mod settings;
 
+pub(crate) use graph::{address as graph_address, with_graph};
 pub(crate) use settings::Cluster;
 
 use crate::failure::{Exit, Failure};

@@ -41,7 +41,7 @@ impl Cluster {
     }
 
     fn of(settings: ClusterSettings) -> Result<Option<Self>, String> {
-        let ClusterSettings { state, bus, deployment, connections, claim_seconds, replicas } = settings;
+        let ClusterSettings { state, bus, graph: _, deployment, connections, claim_seconds, replicas } = settings;
         let Some(state) = state else {
             return match bus {
                 None => Ok(None),

@@ -23,7 +23,8 @@ fn flags_go_before_the_environment_and_that_before_the_file() {
     let file =
         set(&[("state", STATE), ("bus", "amqp://m"), ("claim-seconds", "9"), ("connections", "5"), ("replicas", "3")])
             .unwrap();
-    let flags = set(&[("bus", "nats://flag")]).unwrap();
+    let flags = set(&[("bus", "nats://flag"), ("graph", "http://h/ds")]).unwrap();
+    assert_eq!(flags.clone().or(environment.clone()).graph.as_deref(), Some("http://h/ds"));
     let cluster = Cluster::of(flags.or(environment).or(file)).unwrap().unwrap();
     assert_eq!((cluster.state.as_str(), cluster.bus.as_deref()), (STATE, Some("nats://flag")));
     assert_eq!((cluster.connections, cluster.claim_life, cluster.replicas), (5, Duration::from_secs(7), 3));

@@ -2,6 +2,7 @@
 
 use crate::app::{self, App, Closed};
 use crate::cli::{Global, Output};
+use crate::cluster;
 use crate::desk::{Desk, Origin, Server, folder_alone};
 use crate::failure::{Exit, Failure};
 use crate::limits;
@@ -220,7 +221,29 @@ fn of_this_machine(global: &Global) -> Vec<HealthCheck> {
     let models = app::models(global).and_then(|_| app::chosen_models(global));
     let mut findings = vec![limits_check(&limits), model_check(&models)];
     findings.extend(extraction(global));
+    findings.extend(graph_named(global));
     findings
+}
+
+/// The endpoint that is to keep the graph, if one is named. It is not asked here.
+fn graph_named(global: &Global) -> Option<HealthCheck> {
+    let (good, says) = match cluster::graph_address(global) {
+        Ok(address) => (true, format!("{} keeps the graph of finished runs", address?)),
+        Err(failure) => (false, failure.message),
+    };
+    Some(HealthCheck { what: "remote graph", good, says })
+}
+
+/// The endpoint that keeps the graph, if there is one: whether it answers, and how far it is.
+async fn remote_graph(app: &App) -> Option<HealthCheck> {
+    let remote = app.store.remote.as_ref()?;
+    let (good, says) = match remote.lag().await {
+        Ok(waiting) => {
+            (true, format!("{} answers; finished runs that wait to be taken in: {waiting}", remote.address()))
+        }
+        Err(error) => (false, error.to_string()),
+    };
+    Some(HealthCheck { what: "remote graph", good, says })
 }
 
 fn limits_check(limits: &Result<OperatorLimits, Failure>) -> HealthCheck {
@@ -302,6 +325,9 @@ async fn whole(global: &Global, app: &App) -> Result<Exit, Failure> {
     let extraction = extraction(global);
     let extracts = extraction.as_ref().is_none_or(|finding| finding.good);
     findings.extend(extraction);
+    let remote = remote_graph(app).await;
+    let answers = remote.as_ref().is_none_or(|finding| finding.good);
+    findings.extend(remote);
     if !named.lines.is_empty() {
         findings.push(HealthCheck { what: "named models", good: named.good, says: named.lines.join("\n") });
     }
@@ -309,7 +335,7 @@ async fn whole(global: &Global, app: &App) -> Result<Exit, Failure> {
     let loaded = knowledge.faults.is_empty() && tables.faults.is_empty();
     let found = search.faults.is_empty() && entities.faults.is_empty();
     let sound = checked.wrong == 0 && aside.is_empty() && view.faults.is_empty() && loaded && found;
-    let set = limits.is_ok() && models.is_ok() && tools.is_ok() && named.good && extracts;
+    let set = limits.is_ok() && models.is_ok() && tools.is_ok() && named.good && extracts && answers;
     Ok(match (sound, problems.is_empty() && set) {
         (true, true) => Exit::Ok,
         (false, _) => Exit::DataFolder,

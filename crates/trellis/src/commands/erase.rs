@@ -30,6 +30,10 @@ pub(crate) async fn run(global: &Global, erase: &Erase) -> Result<Exit, Failure>
     // A crash may have left texts in the view's dictionary that nothing in the view leads to yet.
     let store = app.store.only_folder()?;
     store.graph.catch_up()?;
+    if let Some(remote) = &app.store.remote {
+        // An endpoint that is gone would keep what is erased here.
+        remote.catch_up().await?;
+    }
     let mut all = Erased::default();
     let mut entries = Vec::new();
     for wish in wishes {
@@ -37,6 +41,9 @@ pub(crate) async fn run(global: &Global, erase: &Erase) -> Result<Exit, Failure>
         let erased = store.journal.erase(wish).await?;
         if erased.entry.is_some() {
             store.graph.renew(app.workspace(), &run)?;
+            if let Some(remote) = &app.store.remote {
+                remote.renew(app.workspace(), &run).await?;
+            }
         }
         all.texts += erased.texts;
         all.records += erased.records;

@@ -95,7 +95,10 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
                 Purpose::Write,
                 "stop the server and rebuild the graph of its folder",
             )?;
-            let runs = app.store.only_folder()?.graph.rebuild()?;
+            let runs = match &app.store.remote {
+                Some(remote) => remote.rebuild().await?,
+                None => app.store.only_folder()?.graph.rebuild()?,
+            };
             let text = match global.output {
                 Output::Json => json!({"finished_runs": runs}).to_string(),
                 Output::Text | Output::Ndjson | Output::Csv => {

@@ -44,9 +44,7 @@ fn too_slow(time: Duration, raise: &str) -> Failure {
 impl App {
     async fn sparql(&self, query: &str, limit: usize, time_limit: Option<Duration>) -> Result<Found<Answer>, Failure> {
         // Indexing what has finished is cheaper than projecting it for every query, but the query needs its time, too.
-        if let Some(folder) = self.store.folder() {
-            folder.graph.catch_up_within(time_limit.unwrap_or(CATCHING_UP) / 2).await;
-        }
+        self.store.catch_up_within(time_limit.unwrap_or(CATCHING_UP) / 2).await;
         let limits = QueryLimits { max_rows: limit, time: time_limit.unwrap_or(Duration::MAX) };
         let asking = Asking { workspace: self.workspace(), caller: None, knowledge: None };
         self.store.material.graph.query(asking, query, limits).await.map_err(|error| match error {

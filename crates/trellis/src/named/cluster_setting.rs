@@ -1,9 +1,9 @@
-//! Settings of a state that several processes share.
+//! Settings of a state that several processes share, and of a graph that is kept elsewhere.
 
 use super::whole;
 
 /// As they are called in the settings file. In the environment it is `TRELLIS_STATE` and so on.
-const NAMES: [&str; 6] = ["state", "bus", "deployment", "connections", "claim-seconds", "replicas"];
+const NAMES: [&str; 7] = ["state", "bus", "graph", "deployment", "connections", "claim-seconds", "replicas"];
 
 /// Deployments have names that schemas, queues and subjects can have.
 const LONGEST_NAME: usize = 30;
@@ -17,6 +17,8 @@ const MOST_REPLICAS: usize = 5;
 pub(crate) struct ClusterSettings {
     pub(crate) state: Option<String>,
     pub(crate) bus: Option<String>,
+    /// Also of a folder.
+    pub(crate) graph: Option<String>,
     pub(crate) deployment: Option<String>,
     pub(crate) connections: Option<usize>,
     pub(crate) claim_seconds: Option<u64>,
@@ -35,6 +37,7 @@ impl ClusterSettings {
         match name {
             "state" => self.state = Some(value.to_owned()),
             "bus" => self.bus = Some(value.to_owned()),
+            "graph" => self.graph = Some(value.to_owned()),
             "deployment" => self.deployment = Some(deployment(value)?),
             "connections" => self.connections = Some(whole(value)?),
             "claim-seconds" => {
@@ -61,6 +64,7 @@ impl ClusterSettings {
         Self {
             state: self.state.or(others.state),
             bus: self.bus.or(others.bus),
+            graph: self.graph.or(others.graph),
             deployment: self.deployment.or(others.deployment),
             connections: self.connections.or(others.connections),
             claim_seconds: self.claim_seconds.or(others.claim_seconds),

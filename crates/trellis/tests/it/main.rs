@@ -36,6 +36,7 @@ mod read_only;
 #[path = "../../../../acceptance/src/recording.rs"]
 mod recording;
 mod remote;
+mod remote_graph;
 mod remote_trouble;
 mod restarted;
 mod scenarios;
@@ -88,7 +89,17 @@ pub(crate) fn somewhere(home: &Path, arguments: &[&str]) -> Command {
     for name in ["TRUSTGRAPH_URL", "TRUSTGRAPH_TOKEN", "TRUSTGRAPH_WORKSPACE", "TRELLIS_TOKEN", "TRELLIS_TOKENS"] {
         command.env_remove(name);
     }
-    for name in ["STATE", "BUS", "DEPLOYMENT", "CONNECTIONS", "CLAIM_SECONDS", "REPLICAS"] {
+    for name in [
+        "STATE",
+        "BUS",
+        "GRAPH",
+        "GRAPH_PASSWORD",
+        "GRAPH_TOKEN",
+        "DEPLOYMENT",
+        "CONNECTIONS",
+        "CLAIM_SECONDS",
+        "REPLICAS",
+    ] {
         command.env_remove(format!("TRELLIS_{name}"));
     }
     // Nobody's own key is used here.
