@@ -12,7 +12,7 @@ struct Untyped {
     why: &'static str,
 }
 
-static UNTYPED: [Untyped; 16] = [
+static UNTYPED: [Untyped; 17] = [
     Untyped {
         page: "README.md",
         commands: &[
@@ -46,6 +46,11 @@ static UNTYPED: [Untyped; 16] = [
             "trellis status",
         ],
         why: "need a server of PostgreSQL: crates/trellis/tests/it/cluster.rs starts all of them on one",
+    },
+    Untyped {
+        page: "docs/deploy.md",
+        commands: &["export TRELLIS_GRAPH_PASSWORD=", "trellis serve --graph"],
+        why: "need a SPARQL endpoint: crates/trellis/tests/it/remote_graph.rs starts Fuseki for them",
     },
     Untyped {
         page: "docs/documents.md",
