@@ -2,7 +2,8 @@
 
 use crate::cloud::{CloudAccess, CloudError};
 use crate::described::Described;
-use crate::dialect::{DialectKind, Quirks, path_of};
+use crate::described::path_of;
+use crate::dialect::{DialectKind, Quirks};
 use crate::embedding::{EmbeddingDialect, RemoteEmbedder};
 use crate::provider::Provider;
 use crate::remote::{Access, CallSettings, Connection, Endpoint, EndpointConfig, EndpointError, address};

@@ -1,6 +1,6 @@
 //! Where servers tell how much a model can read, and what they call it. Pure: data, and the reading of what they say.
 
-use crate::dialect::path_of;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 /// Where a server tells about its models.
@@ -76,6 +76,12 @@ impl Described {
         };
         self.sizes.iter().find_map(size)
     }
+}
+
+/// A path with the model's name in its place.
+pub(crate) fn path_of(path: &str, model: &str) -> String {
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    path.replace("{model}", &utf8_percent_encode(model, ENCODED).to_string())
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use super::{Anthropic, Bedrock, Gemini, Ollama, OpenAi, Responses};
 use crate::described::{Described, OLLAMA};
 use crate::provider::Provider;
 use crate::remote::{Connection, Key, Remote};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
 use trellis_domain::Secret;
 
@@ -97,10 +96,4 @@ impl DialectKind {
             Self::Bedrock => Arc::new(Remote::new(Bedrock, connection)),
         }
     }
-}
-
-/// A path with the model's name in its place.
-pub(crate) fn path_of(path: &str, model: &str) -> String {
-    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-    path.replace("{model}", &utf8_percent_encode(model, ENCODED).to_string())
 }

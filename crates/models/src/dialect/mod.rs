@@ -13,7 +13,6 @@ pub(crate) use anthropic::Anthropic;
 pub(crate) use bedrock::Bedrock;
 pub(crate) use gemini::Gemini;
 pub use kind::DialectKind;
-pub(crate) use kind::path_of;
 pub(crate) use ollama::Ollama;
 pub(crate) use openai::OpenAi;
 pub(crate) use quirks::{NO_QUIRKS, Quirks, caching};
