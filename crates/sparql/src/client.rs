@@ -15,7 +15,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 const ATTEMPTS: u32 = 3;
 /// Of one answer.
-const MOST_BYTES: usize = 64 << 20;
+const MOST_BYTES: usize = 32 << 20;
 /// Of what an endpoint says is wrong.
 const SHOWN: usize = 200;
 
@@ -68,7 +68,9 @@ impl Client {
         sparql: &str,
         variables: [&str; N],
     ) -> Result<Vec<[Option<Term>; N]>, RemoteError> {
-        results::rows(&self.query(sparql).await?, variables).map_err(|why| self.nonsense(why))
+        let answer = self.query(sparql).await?;
+        let rows = results::rows(&answer, variables).and_then(Iterator::collect);
+        rows.map_err(|why| self.nonsense(why))
     }
 
     pub(crate) async fn ask(&self, sparql: &str) -> Result<bool, RemoteError> {
@@ -98,7 +100,7 @@ impl Client {
         self.send(&Sending { method, url, kind: "application/n-triples; charset=utf-8", body }).await.map(drop)
     }
 
-    async fn query(&self, sparql: &str) -> Result<Vec<u8>, RemoteError> {
+    pub(crate) async fn query(&self, sparql: &str) -> Result<Vec<u8>, RemoteError> {
         let body = url::form_urlencoded::Serializer::new(String::new()).append_pair("query", sparql).finish();
         let (method, url) = (Method::POST, self.address.query.clone());
         self.send(&Sending { method, url, kind: "application/x-www-form-urlencoded", body }).await

@@ -7,12 +7,13 @@ use crate::client::Client;
 use crate::error::RemoteError;
 use crate::graph::Followed;
 use crate::names::Names;
-use crate::terms;
+use crate::{results, terms};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{Collection, Workspace};
 use trellis_orchestrator::ports::{JournalError, KnowledgeError, KnowledgePlace, QuadPattern};
@@ -24,9 +25,13 @@ use trellis_queries::{Cancellation, QueryError, TermId};
 /// Statements that match one pattern: they are in memory.
 const MOST_MATCHES: usize = 200_000;
 /// Statements that are kept for the rest of the reading.
-const MOST_KEPT: usize = 400_000;
-/// Bytes of all texts that were fetched.
-const MOST_TEXT: usize = 192 << 20;
+const MOST_KEPT: usize = 200_000;
+/// Bytes of all terms that were met.
+const MOST_TEXT: usize = 32 << 20;
+/// What a term takes beside its text.
+const PER_TERM: usize = 100;
+/// Answers that are read at once, whoever asks: until they are, they are in memory whole.
+static ANSWERS: Semaphore = Semaphore::const_new(2);
 /// How often it is looked whether somebody still waits.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -34,7 +39,7 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub(crate) struct Terms {
     known: RefCell<HashMap<TermId, Term>>,
-    /// Of all their texts.
+    /// Of all of them.
     bytes: Cell<usize>,
 }
 
@@ -42,7 +47,7 @@ impl Terms {
     pub(crate) fn note(&self, term: &Term) -> TermId {
         let id = TermId::of_term(term);
         self.known.borrow_mut().entry(id).or_insert_with(|| {
-            self.bytes.set(self.bytes.get() + term.text_bytes());
+            self.bytes.set(self.bytes.get() + PER_TERM + term.text_bytes());
             term.clone()
         });
         id
@@ -175,6 +180,7 @@ impl<'a> Reading<'a> {
     }
 
     fn fetch(&self, g: Graphs, [s, p, o]: [Option<Term>; 3]) -> Result<Vec<EncodedQuad>, QueryError> {
+        let _place = self.until_cancelled(ANSWERS.acquire())?;
         let mut found = Vec::new();
         let is_of_runs = match g {
             Graphs::All | Graphs::Named => true,
@@ -182,15 +188,23 @@ impl<'a> Reading<'a> {
         };
         if let Some(graphs) = self.graphs.as_deref().filter(|_| is_of_runs) {
             let sparql = statement(graphs, [&s, &p, &o]);
-            let rows = self.remote(self.client.select(&sparql, ["s", "p", "o"]))?;
-            self.admit(rows.len())?;
-            for [found_s, found_p, found_o] in rows {
+            let answer = self.remote(self.client.query(&sparql))?;
+            let rows = match results::rows(&answer, ["s", "p", "o"]) {
+                Ok(rows) => rows,
+                Err(why) => return self.refuse(self.client.nonsense(why)),
+            };
+            for row in rows {
+                let [found_s, found_p, found_o] = match row {
+                    Ok(row) => row,
+                    Err(why) => return self.refuse(self.client.nonsense(why)),
+                };
                 let (Some(s), Some(p), Some(o)) =
                     (found_s.or_else(|| s.clone()), found_p.or_else(|| p.clone()), found_o.or_else(|| o.clone()))
                 else {
                     return self.refuse(self.client.nonsense("a row lacks a term"));
                 };
                 found.push(self.terms.note_quad(&Quad { s, p, o, g: Some(GRAPH_RETRIEVAL.to_owned()) }));
+                self.admit(found.len())?;
             }
         }
         let g = match g {

@@ -2,20 +2,24 @@
 
 use crate::terms;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use trellis_domain::rdf::Term;
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
 #[derive(Deserialize)]
-struct Document {
-    results: Option<Results>,
+struct Document<'a> {
+    #[serde(borrow)]
+    results: Option<Results<'a>>,
     boolean: Option<bool>,
 }
 
+/// Rows stay as they came until they are looked at: read, they take many times as much memory.
 #[derive(Deserialize)]
-struct Results {
-    bindings: Vec<BTreeMap<String, Cell>>,
+struct Results<'a> {
+    #[serde(borrow)]
+    bindings: Vec<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -29,23 +33,26 @@ struct Cell {
     language: String,
 }
 
-/// The rows of a `SELECT`: for each of these variables the term, if it has one.
-pub(crate) fn rows<const N: usize>(answer: &[u8], variables: [&str; N]) -> Result<Vec<[Option<Term>; N]>, String> {
-    let document: Document = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
+/// The rows of a `SELECT`, one after the other: for each of these variables the term, if it has one.
+pub(crate) fn rows<'a, const N: usize>(
+    answer: &'a [u8],
+    variables: [&'a str; N],
+) -> Result<impl Iterator<Item = Result<[Option<Term>; N], String>> + 'a, String> {
+    let document: Document<'a> = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
     let results = document.results.ok_or("it has no rows")?;
-    let row = |mut cells: BTreeMap<String, Cell>| {
+    Ok(results.bindings.into_iter().map(move |row| {
+        let mut cells: BTreeMap<String, Cell> = serde_json::from_str(row.get()).map_err(|error| error.to_string())?;
         let mut row = [const { None }; N];
         for (slot, variable) in row.iter_mut().zip(variables) {
             *slot = cells.remove(variable).map(term).transpose()?;
         }
         Ok(row)
-    };
-    results.bindings.into_iter().map(row).collect()
+    }))
 }
 
 /// The answer of an `ASK`.
 pub(crate) fn truth(answer: &[u8]) -> Result<bool, String> {
-    let document: Document = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
+    let document: Document<'_> = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
     document.boolean.ok_or_else(|| "it is neither true nor false".to_owned())
 }
 
@@ -70,7 +77,7 @@ mod tests {
         let answer = br#"{"head": {"vars": ["s", "o"]}, "results": {"bindings": [
             {"s": {"type": "uri", "value": "urn:s"}, "o": {"type": "literal", "value": "x", "xml:lang": "en"}},
             {"o": {"type": "literal", "value": "1", "datatype": "urn:d"}}]}}"#;
-        let found = rows(answer, ["s", "o"]).unwrap();
+        let found: Vec<_> = rows(answer, ["s", "o"]).unwrap().map(Result::unwrap).collect();
         let literal = |value: &str, datatype: &str, language: &str| Term::Literal {
             value: value.into(),
             datatype: datatype.into(),
@@ -87,7 +94,8 @@ mod tests {
         let forged = br#"{"results": {"bindings": [{"s": {"type": "uri", "value": "urn:trellis:term:!"}}]}}"#;
         let cases: [&[u8]; 6] = [b"", b"<html>", b"[]", br#"{"boolean": true}"#, blank, forged];
         for answer in cases {
-            assert!(rows(answer, ["s"]).is_err(), "{}", String::from_utf8_lossy(answer));
+            let read = rows(answer, ["s"]).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+            assert!(read.is_err(), "{}", String::from_utf8_lossy(answer));
         }
         assert!(truth(br#"{"results": {"bindings": []}}"#).is_err());
     }
