@@ -78,7 +78,7 @@ export class House {
       if (!url.startsWith(this.base) && !url.startsWith('blob:') && !url.startsWith('data:')) page.faults.push(`request: ${url}`);
     });
     if (process.env.PAGE === 'dist') await page.route(this.base + '/**', built);
-    page.at = (address) => page.goto(this.base + address);
+    page.at = (address, options) => page.goto(this.base + address, options);
     page.done = async () => {
       await context.close();
       if (page.faults.length > 0) throw new Error(page.faults.join('\n'));

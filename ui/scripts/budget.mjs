@@ -1,32 +1,7 @@
-/** How much script a browser loads: at first, and in all. Sizes are those of gzip at its best, in bytes. */
+/** Fails if a browser has to load more script than it may. */
 
-import { readdirSync, readFileSync } from 'node:fs';
-import { gzipSync } from 'node:zlib';
+import { ALL, atFirst, FIRST, first, inAll, scripts, size } from './sizes.mjs';
 
-const dist = new URL('../dist/', import.meta.url);
-const FIRST = 60_000;
-const ALL = 150_000;
-
-const scripts = readdirSync(new URL('assets/', dist)).filter((name) => name.endsWith('.js'));
-const text = new Map(scripts.map((name) => [name, readFileSync(new URL(`assets/${name}`, dist), 'utf8')]));
-const size = (name) => gzipSync(text.get(name), { level: 9 }).length;
-
-/** A script with all that it cannot do without. */
-function needed(name, found = new Set()) {
-  if (!text.has(name) || found.has(name)) return found;
-  found.add(name);
-  for (const [, other] of text.get(name).matchAll(/(?:from|import)\s*["']\.\/([^"']+\.js)["']/g)) needed(other, found);
-  return found;
-}
-
-const index = readFileSync(new URL('index.html', dist), 'utf8');
-const first = new Set();
-for (const [, name] of index.matchAll(/assets\/([^"']+\.js)/g)) needed(name, first);
-// The page that is shown first.
-for (const name of scripts.filter((name) => name.startsWith('Ask-'))) needed(name, first);
-
-const sum = (names) => [...names].reduce((total, name) => total + size(name), 0);
-const [atFirst, inAll] = [sum(first), sum(scripts)];
 console.log(`script: ${atFirst} bytes at first (at most ${FIRST}), ${inAll} in all (at most ${ALL})`);
 if (atFirst > FIRST || inAll > ALL) {
   for (const name of scripts) console.error(`${size(name)}\t${name}${first.has(name) ? '\tat first' : ''}`);

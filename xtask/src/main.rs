@@ -24,11 +24,7 @@ fn main() -> Result<()> {
             bodies::forget()?;
             acceptance()
         }
-        Some("bench") => {
-            servers::install()?;
-            run("cargo", &["build", "--release", "--package", "trellis", "--package", "bench"])?;
-            run("cargo", &["run", "--release", "--quiet", "--package", "bench"])
-        }
+        Some("bench") => bench(std::env::args().nth(2).as_deref()),
         Some("evaluate") => evaluate::evaluate(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("corpus") => corpus::corpus(),
         Some("dist") => dist::make(),
@@ -44,7 +40,8 @@ fn main() -> Result<()> {
         _ => bail!(
             "choose a chore: `cargo xtask test` checks everything, `cargo xtask acceptance` only what stock clients see, \
              `cargo xtask ui` the web page, \
-             `cargo xtask bench` measures, `cargo xtask torture --minutes 30` does harm and looks what comes of it, \
+             `cargo xtask bench` measures, `cargo xtask bench page` only the page in a browser, \
+             `cargo xtask torture --minutes 30` does harm and looks what comes of it, \
              `cargo xtask soak --seconds 60` kills processes of clusters and restarts their servers, \
              `cargo xtask simulate --seeds 1000` plays as many worlds in which everything goes wrong, \
              `cargo xtask evaluate` asks real models, `cargo xtask corpus` fetches calls that others have written, \
@@ -71,6 +68,17 @@ fn test() -> Result<()> {
     advisories::check()?;
     println!("all checks passed");
     Ok(())
+}
+
+/// The release binary in figures: all of them, or one measurement by its name. That of the page is taken in a browser.
+fn bench(only: Option<&str>) -> Result<()> {
+    const PAGE: &str = "page";
+    run("cargo", &["build", "--release", "--package", "trellis", "--package", "bench"])?;
+    if only != Some(PAGE) {
+        servers::install()?;
+        run("cargo", &[&["run", "--release", "--quiet", "--package", "bench", "--"], only.as_slice()].concat())?;
+    }
+    if only.is_none_or(|name| name == PAGE) { page::measure() } else { Ok(()) }
 }
 
 /// How many tests run at once: most of them wait for servers, for processes that end, or for a disk.

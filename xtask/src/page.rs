@@ -1,6 +1,6 @@
 //! The web page: its types and tests, whether what is committed is what its sources give, its size, and the page in a browser.
 
-use crate::{root, run};
+use crate::{root, run, run_with};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +16,14 @@ pub(crate) fn check() -> Result<()> {
     rebuild(&ui)?;
     npm(&ui, &["run", "budget"])?;
     npm(&ui, &["run", "e2e"])
+}
+
+/// Figures of the page in a browser. They are those of `target/release/trellis`, which has to be built.
+pub(crate) fn measure() -> Result<()> {
+    fetch()?;
+    let (ui, program) = (root()?.join("ui"), root()?.join("target/release/trellis"));
+    let (ui, program) = (ui.display().to_string(), program.display().to_string());
+    run_with("npm", &["--prefix", &ui, "run", "--silent", "speed"], &[("TRELLIS_BIN", &program)])
 }
 
 /// What the tests of the page need, once.
