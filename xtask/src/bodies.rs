@@ -1,6 +1,6 @@
 //! The bodies of requests that tests send: kept while they run, then checked against the types that vendors publish.
 
-use crate::{root, run, run_with};
+use crate::{root, run};
 use anyhow::{Context, Result};
 use std::fs;
 use std::io::ErrorKind;
@@ -24,9 +24,9 @@ pub(crate) fn forget() -> Result<()> {
     }
 }
 
-/// Runs cargo, with tests keeping what they send.
-pub(crate) fn kept_by(arguments: &[&str], more: &[(&str, &str)]) -> Result<()> {
-    run_with("cargo", arguments, &[&[(VARIABLE, &*folder()?.display().to_string())], more].concat())
+/// What tells tests to keep what they send.
+pub(crate) fn kept() -> Result<(&'static str, String)> {
+    Ok((VARIABLE, folder()?.display().to_string()))
 }
 
 /// Every body that was kept, against the packages in `target/clients`.

@@ -9,6 +9,7 @@ mod environment;
 mod evaluate;
 mod fuseki;
 mod page;
+mod programs;
 mod referees;
 mod served;
 mod servers;
@@ -57,17 +58,28 @@ fn test() -> Result<()> {
     // What comes over the network is not waited for: nothing that is built needs it.
     let fetching = std::thread::spawn(fetch);
     run("cargo", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"])?;
-    // As users build it: what only tests switch on must not be needed.
-    run("cargo", &["check", "--package", "trellis"])?;
+    let programs = programs::build()?;
     fetching.join().map_err(|_| anyhow::anyhow!("fetching ended with a panic, told above"))??;
     bodies::forget()?;
-    bodies::kept_by(&["test", "--workspace", "--all-features"], &[("RUST_TEST_THREADS", &threads())])?;
-    acceptance()?;
-    // The program was built for the tests before.
+    let beside = std::thread::spawn(beside);
+    let (name, folder) = bodies::kept()?;
+    let tested = programs::run(&programs, &[("RUST_TEST_THREADS", &threads()), (name, &folder)]);
+    let beside = beside.join().map_err(|_| anyhow::anyhow!("a check ended with a panic, told above"))?;
+    tested?;
+    beside?;
+    bodies::check()?;
+    // The program was built for the tests before. Nothing runs beside the browser, whose times are looked at.
     page::check()?;
     advisories::check()?;
     println!("all checks passed");
     Ok(())
+}
+
+/// What only computes, while tests wait for something else.
+fn beside() -> Result<()> {
+    // As users build it: what only tests switch on must not be needed.
+    run_idly("cargo", &["check", "--quiet", "--package", "trellis"])?;
+    run_idly("cargo", &["test", "--workspace", "--all-features", "--doc"])
 }
 
 /// The release binary in figures: all of them, or one measurement by its name. That of the page is taken in a browser.
@@ -81,9 +93,9 @@ fn bench(only: Option<&str>) -> Result<()> {
     if only.is_none_or(|name| name == PAGE) { page::measure() } else { Ok(()) }
 }
 
-/// How many tests run at once: most of them wait for servers, for processes that end, or for a disk.
+/// How many tests of a program run at once.
 fn threads() -> String {
-    let usual = || (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string();
+    let usual = || std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2)).to_string();
     std::env::var("RUST_TEST_THREADS").unwrap_or_else(|_| usual())
 }
 
@@ -107,9 +119,11 @@ fn acceptance() -> Result<()> {
     fetch_clients()?;
     // As for the other tests, which need the program too: any other way would build everything once more.
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;
-    bodies::kept_by(
+    let (name, folder) = bodies::kept()?;
+    run_with(
+        "cargo",
         &["test", "--workspace", "--all-features", "--test", "acceptance", "--", "--include-ignored"],
-        &[],
+        &[(name, &folder)],
     )?;
     bodies::check()
 }
@@ -147,6 +161,11 @@ fn root() -> Result<PathBuf> {
 
 fn run(program: &str, arguments: &[&str]) -> Result<()> {
     run_with(program, arguments, &[])
+}
+
+/// The same for what gives way to everything else.
+fn run_idly(program: &str, arguments: &[&str]) -> Result<()> {
+    run("nice", &[&["-n", "19", program], arguments].concat())
 }
 
 fn run_with(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
