@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use trellis_domain::limits::SomeLimits;
-use trellis_domain::message::{AgentRequest, AgentResponse, AgentStep, PlanStep, StepStatus};
+use trellis_domain::message::{AgentRequest, AgentResponse, AgentStep};
 use trellis_domain::run::Termination;
 use trellis_orchestrator::contract::runs::Bench;
 use trellis_orchestrator::contract::teams::{Played, agent, hurried, question, silent};
@@ -270,64 +270,4 @@ async fn steps_that_a_caller_brings_along_are_context_and_not_iterations() {
     assert_eq!(names, ["session", "pattern-decision", "i1", "i1/observation", "i2", "end"]);
     let routed = played.records.iter().find_map(|record| record.body.as_routed()).unwrap();
     assert_eq!(routed.pattern, "react", "routing is skipped");
-}
-
-/// What others have begun, brought along as its only step.
-async fn gone_on_with(step: AgentStep, scene: &Value, pattern: &str) -> (Played, Vec<String>) {
-    let bench = Bench::play(memory()).await;
-    let request = AgentRequest { history: vec![step], ..question(scene, pattern) };
-    let run = bench.request(1, request, SomeLimits::default()).await;
-    bench.finish(std::slice::from_ref(&run), 1).await;
-    let played = Played::of(&bench, run).await;
-    played.keeps_the_promises();
-    let mut names: Vec<_> = played.records.iter().map(|record| record.header.name.to_string()).collect();
-    names.sort();
-    (played, names)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_plan_that_others_have_begun_goes_on_where_it_stands() {
-    let step = |goal: Value, status, result: &str, depends_on: &[u32]| PlanStep {
-        goal: goal.to_string(),
-        tool_hint: "search".to_owned(),
-        depends_on: depends_on.to_vec(),
-        status,
-        result: result.to_owned(),
-    };
-    let plan = vec![
-        step(json!({"say": "zero", "tool": true}), StepStatus::Completed, "fact zero", &[]),
-        step(json!({"say": "one", "tool": true}), StepStatus::Pending, "", &[0]),
-        step(json!({"say": "two"}), StepStatus::Pending, "", &[]),
-        step(json!({"say": "three", "tool": true}), StepStatus::Running, "", &[0, 1]),
-    ];
-    let taken = AgentStep { step_type: "execute".to_owned(), plan, ..AgentStep::default() };
-    let (played, names) = gone_on_with(taken, &json!({"plan": []}), "plan-then-execute").await;
-    assert_eq!(
-        names,
-        [
-            "end",
-            "pattern-decision",
-            "session",
-            "step/1",
-            "step/1/result",
-            "step/2",
-            "step/3",
-            "step/3/result",
-            "synthesis"
-        ]
-    );
-    assert_eq!((played.end().reason, played.end().usage.tool_calls), (Termination::PlanComplete, 2));
-    let answer = played.answer();
-    assert!(answer.starts_with("[step 0] fact zero") && answer.contains("[step 3] fact \"three\""), "{answer}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_others_have_found_is_put_together_and_nobody_is_sent_out() {
-    let results = [("debt", "little"), ("law", "none")].map(|(goal, found)| (goal.to_owned(), found.to_owned()));
-    let joined =
-        AgentStep { step_type: "synthesise".to_owned(), subagent_results: results.into(), ..AgentStep::default() };
-    let (played, names) = gone_on_with(joined, &json!({"team": [[agent("a")]]}), "supervisor").await;
-    assert_eq!(names, ["end", "pattern-decision", "session", "synthesis"]);
-    assert_eq!(played.end().reason, Termination::SubagentsComplete);
-    assert!(played.answer().starts_with("[finding 0] little (confidence: high)\n[finding 1] none"));
 }
