@@ -17,8 +17,9 @@ use std::borrow::Cow;
 /// not made again without being asked for. From 5 on, what people have told a session reaches its subagents beside their framing
 /// (before: as the end of it), and counts in the room of a prompt; and a tool may ask a person for input. From 6 on, a call
 /// that was sent and brought no reply counts in the budget as one that did. From 7 on, an answer after nothing but failed
-/// calls of tools, or made of nothing but partial findings, is a partial one.
-pub const REVISION: u32 = 7;
+/// calls of tools, or made of nothing but partial findings, is a partial one. From 8 on, a plan that others have begun and findings
+/// that others have joined are gone on with where they stand (before: planned and sought anew, with them as context).
+pub const REVISION: u32 = 8;
 
 /// One part of a reply, as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

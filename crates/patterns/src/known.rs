@@ -25,15 +25,19 @@ const fn with_subagents(name: &'static str, subagents: u32, prompts: &'static [&
 /// The pattern that everything falls back to.
 pub(crate) const REACT: &str = "react";
 
+pub(crate) const PLAN: &str = "plan-then-execute";
+
+pub(crate) const SUPERVISOR: &str = "supervisor";
+
 const DISPATCH: &str = "dispatch";
 
 pub(crate) const KNOWN: &[Known] = &[
     alone(REACT, &["agent-react"]),
     Known {
         writes_answers: true,
-        ..alone("plan-then-execute", &["plan-create", "plan-step-execute", "plan-revise", "plan-synthesise"])
+        ..alone(PLAN, &["plan-create", "plan-step-execute", "plan-revise", "plan-synthesise"])
     },
-    with_subagents("supervisor", 1, &["supervisor-decompose", "supervisor-review", "supervisor-synthesise"]),
+    with_subagents(SUPERVISOR, 1, &["supervisor-decompose", "supervisor-review", "supervisor-synthesise"]),
     alone("reflexion", &["reflexion-act", "reflexion-critique"]),
     alone(DISPATCH, &["dispatch-choose"]),
     with_subagents("debate", 2, &["debate-stances", "debate-moderate", "debate-judge"]),

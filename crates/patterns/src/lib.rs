@@ -29,6 +29,7 @@ pub mod session;
 pub mod spending;
 pub mod supervisor;
 mod synthesis;
+pub mod taken_up;
 mod text;
 pub mod toolset;
 pub mod wire;

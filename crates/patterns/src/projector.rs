@@ -145,7 +145,8 @@ impl Described {
                 // The records of a pattern that nobody here knows are told as far as they can be.
                 *pattern = registry::pattern(&routed.pattern).unwrap_or(&React);
                 *own = pattern.describer();
-                vec![beginning::routing(described, header, routed)]
+                let routing = beginning::routing(described, header, routed);
+                std::iter::once(routing).chain(own.begin(described, header)).collect()
             }
             Body::Replied(replied) => match Routing::of(&header.name) {
                 Some(asked) if header.late => {

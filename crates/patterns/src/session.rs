@@ -1,6 +1,8 @@
 //! A session as its records tell it.
 
+use crate::known;
 use crate::room::{self, Room};
+use crate::taken_up;
 use foldhash::fast::FixedState;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -9,10 +11,11 @@ use std::sync::Arc;
 use trellis_domain::budget::Budget;
 use trellis_domain::config::Settings;
 use trellis_domain::decision::{Decision, DecisionKind};
-use trellis_domain::fan_out::{FannedOut, Goal, Joined};
+use trellis_domain::fan_out::{FannedOut, Goal, Joined, Member};
 use trellis_domain::history::in_words;
 use trellis_domain::ids::config_iri;
 use trellis_domain::limits::{Limits, OperatorLimits, PinnedLimits};
+use trellis_domain::message::{AgentStep, PlanStep};
 use trellis_domain::outage::Outages;
 use trellis_domain::park::{Parked, Settled};
 use trellis_domain::record::{Accepted, Body, Ended, InputRequired, Name, Observed, Record, Replied, Routed};
@@ -35,6 +38,8 @@ pub struct Session {
     tool_state: String,
     usage: Usage,
     outages: Arc<Outages>,
+    /// What subagents of others have found, by the history that came with the question.
+    found_before: Vec<Member>,
 }
 
 /// A request that names no state is in this one.
@@ -52,6 +57,7 @@ impl Session {
             tool_state: NO_STATE.to_owned(),
             usage: Usage::default(),
             outages: Arc::default(),
+            found_before: Vec::new(),
         }
     }
 
@@ -102,6 +108,9 @@ impl Session {
         if !record.header.late {
             let name = &record.header.name;
             self.count(&record.body);
+            if let Some(accepted) = record.body.as_accepted() {
+                self.found_before = taken_up::findings(&record.header.session, accepted);
+            }
             self.order.push(name.clone());
             if record.body.as_told().is_some() {
                 // Whatever was under way goes on as if nobody had said anything; who hears it says so.
@@ -344,6 +353,21 @@ impl Session {
         self.fan_outs().filter_map(|fan_out| self.joined(fan_out.round))
     }
 
+    /// The plan of others that the session goes on with; empty if it makes its own.
+    pub(crate) fn plan_begun(&self) -> &[PlanStep] {
+        let accepted = self.accepted().filter(|_| self.is_routed_to(known::PLAN));
+        accepted.map(taken_up::plan).unwrap_or_default()
+    }
+
+    /// What subagents of others have found, if the session puts that together; empty if it sends out its own.
+    pub(crate) fn found_before(&self) -> &[Member] {
+        if self.is_routed_to(known::SUPERVISOR) { &self.found_before } else { &[] }
+    }
+
+    fn is_routed_to(&self, pattern: &str) -> bool {
+        self.routed().is_some_and(|routed| routed.pattern == pattern)
+    }
+
     /// The agent that was called for what is recorded under this name, and the round that it was sent out in.
     pub(crate) fn agent_called(&self, outcome: &Name) -> Option<(&FannedOut, &Goal)> {
         let goals = self.fan_outs().flat_map(|fan_out| fan_out.goals.iter().map(move |goal| (fan_out, goal)));
@@ -489,13 +513,23 @@ impl Session {
 
     /// The steps that the caller brought along.
     fn brought(&self) -> String {
-        let history = self.accepted().map(|accepted| accepted.history.as_slice()).unwrap_or_default();
+        let history = self.history_beside();
         if history.is_empty() {
             return String::new();
         }
         let budget =
             self.room_beside_messages().for_context().shared_by(history.iter().map(|step| step.observation.as_str()));
-        format!("Done before this question was asked:\n\n{}", in_words(history, |text| budget.shown(text)))
+        format!("Done before this question was asked:\n\n{}", in_words(&history, |text| budget.shown(text)))
+    }
+
+    /// The history without what the session goes on with: prompts have places of their own for that.
+    fn history_beside(&self) -> Vec<AgentStep> {
+        let history = self.accepted().map(|accepted| accepted.history.as_slice()).unwrap_or_default();
+        let (plan, found) = (self.plan_begun(), self.found_before());
+        let has_place = |step: &AgentStep| {
+            !plan.is_empty() && !step.plan.is_empty() || !found.is_empty() && !step.subagent_results.is_empty()
+        };
+        history.iter().filter(|step| !has_place(step)).cloned().collect()
     }
 
     /// The state that decides which tools apply.

@@ -442,3 +442,51 @@ fn a_history_is_shown_to_every_prompt() {
     assert!(shows(&decide(&fixture, Name::review(1))));
     assert!(shows(&decide(&fixture, Name::synthesis())));
 }
+
+#[test]
+fn what_others_have_joined_is_put_together_at_once() {
+    let results = [("debt", "little"), ("law", "none")].map(|(goal, found)| (goal.to_owned(), found.to_owned()));
+    let step = AgentStep {
+        observation: "{}".into(),
+        step_type: "synthesise".into(),
+        subagent_results: results.into(),
+        ..AgentStep::default()
+    };
+    let brought = Accepted { history: vec![step], ..supervising() };
+    // Also where nobody could be sent out any more.
+    let limits = SomeLimits { max_depth: Some(0), max_agents: Some(1), ..SomeLimits::default() };
+    let mut fixture = Fixture::routed(configured(), Accepted { limits, ..brought.clone() });
+    assert_eq!(decide(&fixture, Name::decompose()), [Order::Open(Name::synthesis())]);
+    let orders = decide(&fixture, Name::synthesis());
+    let prompt = asked(&orders).1;
+    assert_eq!(
+        prompt.variables["results"],
+        json!([
+            {"index": 0, "goal": "debt", "status": "completed", "result": "little"},
+            {"index": 1, "goal": "law", "status": "completed", "result": "none"},
+        ])
+    );
+    assert!(!prompt.variables["context"].to_string().contains("little"), "findings have a place of their own");
+    let round = of_kind(&prompt.offered, DecisionKind::Round)[0];
+    assert_eq!((round.decided_by, round.chosen.as_slice()), (DecidedBy::Rule, ["answer".to_owned()].as_slice()));
+    let ending = end(after(&mut fixture, Name::synthesis(), "Sound [finding 0]."));
+    assert_eq!((ending.reason, ending.missing), (Termination::SubagentsComplete, Vec::new()));
+    let replied = fixture.session.replied(&Name::synthesis()).unwrap();
+    assert_eq!(replied.citations.iter().map(|citation| citation.index).collect::<Vec<_>>(), [0]);
+
+    // A run that began before goes on by its own rules.
+    let earlier = Fixture::routed(configured(), Accepted { revision: 7, ..brought });
+    assert_eq!(asked(&decide(&earlier, Name::decompose())).1.id, "supervisor-decompose");
+}
+
+#[test]
+fn findings_of_others_are_not_lost_if_nobody_puts_them_together() {
+    let results = [("debt".to_owned(), "little".to_owned())].into();
+    let step = AgentStep { step_type: "synthesise".into(), subagent_results: results, ..AgentStep::default() };
+    let mut fixture = Fixture::routed(configured(), Accepted { history: vec![step], ..supervising() });
+    let orders = decide(&fixture, Name::synthesis());
+    fixture.fail(&orders, "overloaded");
+    let ending = end(decide(&fixture, Name::synthesis()));
+    assert_eq!(ending.reason, Termination::SubagentsPartial);
+    assert!(ending.answer.contains("[finding 0] debt\nlittle"), "{}", ending.answer);
+}

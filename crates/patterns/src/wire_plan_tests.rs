@@ -8,7 +8,7 @@ use crate::registry::pattern;
 use crate::synthesis::SynthesisName;
 use serde_json::{Value, json};
 use trellis_domain::broker;
-use trellis_domain::message::StepStatus;
+use trellis_domain::message::{PlanStep, StepStatus};
 
 const PLAN: &str = r#"{"steps": [
     {"goal": "find", "tool_hint": "search"},
@@ -133,4 +133,29 @@ fn a_revision_is_a_plan_again_and_steps_keep_their_numbers() {
     assert_eq!(statuses(&sent), [Completed, Failed, Revised, Pending]);
     let steps: Value = serde_json::from_str(&sent.history[3].observation).unwrap();
     assert_eq!(steps, json!([{"goal": "guess", "tool_hint": "", "depends_on": [0]}]));
+}
+
+#[test]
+fn a_plan_of_others_is_told_with_all_that_they_and_we_have_done() {
+    let step = |goal: &str, status: StepStatus, result: &str| PlanStep {
+        goal: goal.to_owned(),
+        tool_hint: String::new(),
+        depends_on: Vec::new(),
+        status,
+        result: result.to_owned(),
+    };
+    let plan = vec![step("find", Completed, "found"), step("look up", Pending, ""), step("compare", Pending, "")];
+    let theirs = AgentStep { step_type: "execute".into(), plan, ..AgentStep::default() };
+    let pattern = Some("plan-then-execute".into());
+    let accepted = Accepted { pattern, history: vec![theirs.clone()], ..question("why?") };
+    let mut fixture = Fixture::routed(settings(&[TOOL]), accepted);
+    assert_eq!(statuses(&sent(&fixture, &Name::step(1))), [Completed, Pending, Running]);
+    play(&mut fixture, 1, SEARCH, Ok("looked up"));
+    play(&mut fixture, 2, SEARCH, Ok("compared"));
+    let sent = sent(&fixture, &Name::synthesis());
+    let kinds: Vec<_> = sent.history.iter().map(|step| step.step_type.as_str()).collect();
+    assert_eq!(kinds, ["execute", "plan", "execute", "execute"], "what they have done is told once");
+    assert_eq!(sent.history[0], theirs);
+    let results: Vec<_> = sent.history[3].plan.iter().map(|step| step.result.as_str()).collect();
+    assert_eq!(results, ["found", "looked up", "compared"]);
 }

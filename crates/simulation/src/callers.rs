@@ -4,10 +4,11 @@ use crate::followers;
 use crate::processes::Processes;
 use crate::scenario::{Asked, Scenario};
 use parking_lot::Mutex;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_domain::limits::SomeLimits;
-use trellis_domain::message::AgentRequest;
+use trellis_domain::message::{AgentRequest, AgentStep, PlanStep, StepStatus};
 use trellis_domain::park::answer;
 use trellis_domain::{Caller, RequestId, RunId, Scope, Workspace};
 use trellis_orchestrator::accept::{AcceptError, Acceptance, UnknownNames};
@@ -31,6 +32,23 @@ pub(crate) fn workspace(number: u8) -> Workspace {
     if number == 0 { Workspace::default() } else { Workspace::new("other").expect("a valid name") }
 }
 
+/// The history of a plan of which others have taken the first steps.
+fn begun(scene: &Value) -> Vec<AgentStep> {
+    let Some(taken) = scene["begun"].as_u64() else { return Vec::new() };
+    let step = |(place, step): (u64, &Value)| {
+        let is_taken = place < taken;
+        PlanStep {
+            goal: step.to_string(),
+            tool_hint: String::new(),
+            depends_on: serde_json::from_value(step["needs"].clone()).unwrap_or_default(),
+            status: if is_taken { StepStatus::Completed } else { StepStatus::Pending },
+            result: if is_taken { "known before".to_owned() } else { String::new() },
+        }
+    };
+    let plan = (0..).zip(scene["plan"].as_array().into_iter().flatten()).map(step).collect();
+    vec![AgentStep { step_type: "execute".to_owned(), plan, ..AgentStep::default() }]
+}
+
 fn question(number: usize, asked: &Asked) -> Question {
     let request = AgentRequest {
         question: asked.scene.to_string(),
@@ -38,6 +56,7 @@ fn question(number: usize, asked: &Asked) -> Question {
         streaming: number.is_multiple_of(2),
         // The same in both workspaces, and for several questions of one: none of this may mix them up.
         session_id: if number.is_multiple_of(2) { "same".to_owned() } else { String::new() },
+        history: begun(&asked.scene),
         ..AgentRequest::default()
     };
     Question {

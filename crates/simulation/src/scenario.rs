@@ -20,7 +20,7 @@ pub struct Scenario {
 pub struct Asked {
     pub at_ms: u64,
     pub workspace: u8,
-    /// What is played; see the contract suites' `play`.
+    /// What is played; see the contract suites' `play`. Of a plan `begun` says how many steps others have taken.
     pub scene: Value,
     /// Empty: the router decides.
     pub pattern: String,
@@ -99,13 +99,19 @@ const PATTERNS: [&str; 6] = ["react", "plan-then-execute", "supervisor", "reflex
 impl Scenario {
     pub fn from_seed(seed: u64) -> Self {
         let mut chance = Chance::new(seed);
-        let questions = (0..chance.between(1, 4)).map(|number| asked(&mut chance, number)).collect::<Vec<_>>();
+        let mut questions = (0..chance.between(1, 4)).map(|number| asked(&mut chance, number)).collect::<Vec<_>>();
         let processes = processes(&mut chance);
         let mut faults = faults(&mut chance);
         let events = events(&mut chance, processes.len(), questions.len());
         faults.notice_lost = *chance.pick(&[0, 100, 500, 1_000]);
         faults.notice_doubled = *chance.pick(&[0, 300]);
         faults.notice_delayed_ms = *chance.pick(&[0, 50, 3_000]);
+        for plan in questions.iter_mut().filter(|asked| asked.pattern == "plan-then-execute") {
+            let steps = plan.scene["plan"].as_array().map_or(0, Vec::len) as u64;
+            if chance.one_in(3) {
+                plan.scene["begun"] = chance.between(1, steps).into();
+            }
+        }
         Self { seed, questions, processes, faults, events }
     }
 

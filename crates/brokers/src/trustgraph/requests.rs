@@ -17,7 +17,10 @@ use trellis_domain::request::fingerprint;
 use trellis_domain::{Caller, Hash, RequestId, RunId, Selection, SessionId, Surface};
 use trellis_orchestrator::accept::UnknownNames;
 use trellis_orchestrator::{AcceptError, Question};
+use trellis_patterns::plan::Plan;
 use trellis_patterns::react::React;
+use trellis_patterns::supervisor::Supervisor;
+use trellis_patterns::taken_up::{check_findings, check_plan, is_done, newest_plan};
 use trellis_patterns::wire::{WireTurn, is_subagent, step_type, turn_of};
 
 /// So often the end of somebody else's subagent goes round in a pool, for about a quarter of an hour: whoever waits for it may
@@ -325,8 +328,8 @@ impl Refused {
     }
 }
 
-/// What becomes of a request: a new question as it is, and one that others have begun as a question of its own which
-/// knows their steps. Their part of the graph has names that must not be given twice.
+/// What becomes of a request: a new question as it is, and one that others have begun as a question of its own which goes
+/// on from their steps. Their part of the graph has names that must not be given twice.
 fn taken(mut request: AgentRequest) -> Taken {
     let turn = turn_of(&request);
     let subagent = is_subagent(&request).then(|| AgentRequest { history: Vec::new(), ..request.clone() });
@@ -348,22 +351,41 @@ fn taken(mut request: AgentRequest) -> Taken {
         let own = session.beside(fingerprint(&request));
         own.as_str().clone_into(&mut request.session_id);
     }
-    let history = match (turn, begun_plan(&request.history)) {
-        // The findings are there already: nobody is sent out for them again.
-        (WireTurn::Synthesis { .. }, _) => Some(request.history.iter().flat_map(findings).collect()),
-        // And what steps have brought: a new plan would take them once more, and stock templates for plans show no history.
-        (WireTurn::Continuation, Some(plan)) => Some(rest_of_plan(&request.history, plan)),
-        _ => None,
-    };
-    if let Some(history) = history {
-        React::NAME.clone_into(&mut request.pattern);
-        request.history = history;
-    }
+    go_on_from(&mut request, &turn);
     request.correlation_id.clear();
     request.parent_session_id.clear();
     request.subagent_goal.clear();
     request.expected_siblings = 0;
     Taken { request, follows, subagent }
+}
+
+/// Has it gone on with where others stand. What cannot be read as that is shown to a ReAct session, so that nothing is done
+/// twice: a new plan would take its steps once more, as stock templates for plans show no history, and a new team be sent out.
+fn go_on_from(request: &mut AgentRequest, turn: &WireTurn) {
+    let plan = newest_plan(&request.history);
+    let (pattern, checked) = match turn {
+        WireTurn::Synthesis { .. } => (Supervisor::NAME, check_findings(&request.history)),
+        WireTurn::Continuation if !plan.is_empty() => (Plan::NAME, check_plan(plan)),
+        WireTurn::Continuation | WireTurn::New | WireTurn::Completion { .. } => return,
+    };
+    let is_named = request.pattern.is_empty() || request.pattern == pattern;
+    let checked = checked.and_then(|()| if is_named { Ok(()) } else { Err("its pattern is another one".to_owned()) });
+    let Err(reason) = checked else {
+        pattern.clone_into(&mut request.pattern);
+        return;
+    };
+    let session = &request.session_id;
+    tracing::warn!(session, pattern, reason, "what others have begun cannot be gone on with where it stands");
+    let history = if matches!(turn, WireTurn::Synthesis { .. }) {
+        request.history.iter().flat_map(findings).collect()
+    } else if plan.iter().any(is_done) {
+        rest_of_plan(&request.history, plan)
+    } else {
+        // A plan that was only made can be made again.
+        return;
+    };
+    React::NAME.clone_into(&mut request.pattern);
+    request.history = history;
 }
 
 /// The last node that the original has written for these steps.
@@ -374,21 +396,6 @@ fn last_node(history: &[AgentStep]) -> String {
         None if planned => "plan".to_owned(),
         None => format!("i{}/observation", history.len()),
     }
-}
-
-/// The plan as it stood last; empty if there is none.
-fn newest_plan(history: &[AgentStep]) -> &[PlanStep] {
-    history.iter().rev().map(|step| step.plan.as_slice()).find(|plan| !plan.is_empty()).unwrap_or_default()
-}
-
-fn is_done(step: &PlanStep) -> bool {
-    matches!(step.status, StepStatus::Completed | StepStatus::Failed)
-}
-
-/// A plan of which something is done. One that was only made can be made again.
-fn begun_plan(history: &[AgentStep]) -> Option<&[PlanStep]> {
-    let plan = newest_plan(history);
-    plan.iter().any(is_done).then_some(plan)
 }
 
 /// What a plan has brought and what is left of it, as steps that every prompt shows.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![cfg(unix)]
 
+mod begun;
 mod flows;
 mod neighbours;
 mod odd;
@@ -135,16 +136,6 @@ async fn a_request_is_answered_with_the_services_of_the_deployment() {
     assert_eq!(responses.last().unwrap()["content"], "It says: Snow.");
     neighbours.until("triples", |stored| stored.to_string().contains("agent:elsewhere/i1/observation")).await;
 
-    // A step of a plan that somebody else has taken is not taken again.
-    let plan = json!([{"goal": "find", "status": "completed", "result": "Wind."}, {"goal": "compare"}]);
-    let step = json!({"action": "weather", "observation": "Wind.", "step_type": "execute", "plan": plan});
-    let begun =
-        json!({"question": "wind?", "session_id": "planned", "pattern": "plan-then-execute", "history": [step]});
-    let responses = neighbours.ask(&begun).await;
-    assert!(responses.last().unwrap()["content"].as_str().unwrap().contains("compare"), "{responses:?}");
-    assert_eq!(neighbours.heard("mcp-tool").len(), 1);
-    neighbours.until("triples", |stored| stored.to_string().contains("agent:planned/step/0")).await;
-
     // Nothing that is no request keeps others from being answered.
     let refused = neighbours.ask(&json!({"question": 7})).await;
     assert!(refused[0]["error"]["message"].as_str().unwrap().contains("no request to an agent"), "{refused:?}");
@@ -246,17 +237,20 @@ async fn ends_of_others_go_round_until_somebody_takes_them() {
     let (neighbours, notes) = (Neighbours::start(&server).await, TempDir::new().unwrap());
     configure(&neighbours).await;
     let ours = Ours::start(&server, &Arc::default(), notes.path()).await;
-    let step = json!({"thought": "Subagent completed", "action": "complete", "observation": "o",
-        "step_type": "subagent-completion"});
-    let end = json!({"question": "goal", "session_id": "child", "correlation_id": "c-1", "parent_session_id": "parent",
-        "expected_siblings": 2, "history": [step]});
+    let plan = json!([{"goal": "g", "tool_hint": "h", "depends_on": [], "status": "completed", "result": "r"}]);
+    let step = json!({"thought": "Subagent completed", "action": "complete", "arguments": {"a": "1"}, "observation": "o",
+        "step_type": "subagent-completion", "plan": plan, "subagent_results": {"x": "y"}});
+    let end = json!({"question": "goal", "state": "searched", "group": ["read"], "collection": "papers", "streaming": true,
+        "session_id": "child", "conversation_id": "talk", "pattern": "react", "task_type": "general", "framing": "Cite.",
+        "correlation_id": "c-1", "parent_session_id": "parent", "subagent_goal": "goal", "expected_siblings": 2,
+        "history": [step]});
     neighbours.begin(&end).await;
     assert_eq!(text(&neighbours.ask(&json!({"question": "rain?"})).await, "answer"), "It says: Rain.");
     // It is still known to a process that comes after this one.
     ours.stop().await;
     let ours = Ours::start(&server, &Arc::default(), notes.path()).await;
     let taken = neighbours.take_one().await;
-    assert_eq!((taken["correlation_id"].as_str(), taken["question"].as_str()), (Some("c-1"), Some("goal")));
+    assert_eq!(taken, end, "whoever takes it can go on with all that it says");
     // What the first process has sent and could not note as sent any more comes twice.
     let again = async {
         loop {

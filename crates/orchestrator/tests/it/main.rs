@@ -25,6 +25,7 @@ mod search;
 mod selected;
 mod several_calls;
 mod tables;
+mod taken_up;
 mod told;
 mod tool_sets;
 mod trouble;

@@ -1,9 +1,11 @@
 //! What later events need to know of a session's earlier records.
 
 use super::asking::Asking;
+use crate::taken_up;
 use std::collections::{BTreeMap, BTreeSet};
 use trellis_domain::document::Payload;
-use trellis_domain::fan_out::{FannedOut, Parent};
+use trellis_domain::fan_out::{FannedOut, Member, Parent};
+use trellis_domain::message::PlanStep;
 use trellis_domain::record::{Accepted, Body, Intended, Name, Record};
 use trellis_domain::{ConversationId, SessionId, ToolName};
 use trellis_provenance::iri;
@@ -53,6 +55,9 @@ struct Beginning {
     question: Payload,
     conversation: Option<ConversationId>,
     parent: Option<Parent>,
+    /// What others have begun, if the session can go on with it.
+    plan: Vec<PlanStep>,
+    findings: Vec<Member>,
 }
 
 impl DescribedSession {
@@ -88,6 +93,8 @@ impl DescribedSession {
             question: accepted.question.clone(),
             conversation: accepted.conversation.clone(),
             parent: accepted.parent.clone(),
+            plan: taken_up::plan(accepted).to_vec(),
+            findings: taken_up::findings(&self.id, accepted),
         });
     }
 
@@ -135,6 +142,16 @@ impl DescribedSession {
 
     pub(crate) fn question(&self) -> &str {
         self.beginning.as_ref().map_or("", |beginning| beginning.question.text())
+    }
+
+    /// The plan of others that a session of plans goes on with.
+    pub(crate) fn plan_begun(&self) -> &[PlanStep] {
+        self.beginning.as_ref().map(|beginning| beginning.plan.as_slice()).unwrap_or_default()
+    }
+
+    /// The findings of others that a supervisor goes on with.
+    pub(crate) fn found_before(&self) -> &[Member] {
+        self.beginning.as_ref().map(|beginning| beginning.findings.as_slice()).unwrap_or_default()
     }
 
     /// The fan-out that began the session.

@@ -22,12 +22,17 @@ pub use end::Rest;
 pub(crate) use notice::plain;
 pub use notice::{Notice, Part, Shown, ShownLine, Spoken, Tone};
 
-use trellis_domain::record::{Ended, Record};
+use trellis_domain::record::{Ended, Header, Record};
 use trellis_provenance::Act;
 
 /// Describes the records of one session in their order. The question, the routing and the end are the same for every
 /// pattern and are described here; the rest is the pattern's.
 pub trait Describer: Send + Sync + std::fmt::Debug {
+    /// What the session goes on with that others have begun: told right after its routing.
+    fn begin(&mut self, _session: &DescribedSession, _header: &Header) -> Vec<Act> {
+        Vec::new()
+    }
+
     /// What a record means to a reader: a reply, a result, a fan-out or a join. None if a later record tells of it.
     fn describe(&mut self, session: &DescribedSession, record: &Record) -> Vec<Act>;
 

@@ -222,9 +222,9 @@ fn from_above(offered: Decision, chosen: &str) -> Decision {
     Decision { chosen: vec![chosen.to_owned()], decided_by, enforcement, ..offered }
 }
 
-/// What the subagents of all joins brought, first round first.
+/// What the subagents of all joins brought, first round first; before that, what others had joined already.
 pub(crate) fn members(session: &Session) -> impl Iterator<Item = &Member> {
-    session.joins().flat_map(|joined| &joined.members)
+    session.found_before().iter().chain(session.joins().flat_map(|joined| &joined.members))
 }
 
 /// What subagents were sent for and did not bring, in any round. A later one may have found it by another way; that is

@@ -29,9 +29,11 @@ fn of_step(session: &Session, number: u32) -> Vec<Name> {
         if session.has(&result) { result } else { last_asked(session, &Name::step(*number)) }
     };
     let needed = step.depends_on.iter().map(finished);
+    // A plan of others was there once it was said that the session goes on with plans.
+    let begun = (step.plan == 0 && !session.plan_begun().is_empty()).then(Name::pattern_decision);
     // The plan that brought it, and the last judgement that let it stand.
     let judged = state.plans.saturating_sub(1);
     let later = (judged > step.plan).then_some(judged);
     let plans = [Some(step.plan), later].into_iter().flatten().map(|k| last_asked(session, &Name::plan(k)));
-    plans.chain(needed).filter(|cause| session.has(cause)).collect()
+    begun.into_iter().chain(plans).chain(needed).filter(|cause| session.has(cause)).collect()
 }

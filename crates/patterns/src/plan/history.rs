@@ -15,7 +15,10 @@ use trellis_domain::record::{Name, Reading, Replied};
 pub(super) fn steps(session: &Session, turn: PlanTurn) -> Vec<AgentStep> {
     let mut history = Vec::new();
     let mut so_far = Session::new(Arc::clone(session.settings()), Arc::new(session.operator().clone()));
-    let (mut plans, mut finished) = (0, BTreeSet::new());
+    // What others have done is in the history that they sent along.
+    let (begun, _) = PlanState::taken_up(session);
+    let done = begun.steps.iter().filter(|step| step.status.is_finished());
+    let (mut plans, mut finished) = (0, done.map(|step| step.number).collect::<BTreeSet<_>>());
     for record in session.in_order() {
         so_far.apply(Arc::clone(record));
         let state = PlanState::of(&so_far);

@@ -117,7 +117,12 @@ impl Pattern for Plan {
     }
 }
 
+/// A plan that others have begun goes on where it stands.
 fn create(session: &Session) -> Vec<Order> {
+    let (_, opened) = PlanState::taken_up(session);
+    if !opened.is_empty() {
+        return opened.into_iter().map(Order::Open).collect();
+    }
     let name = Name::plan(0);
     match settled(session, &name, |problem| prompt::create(session, problem)) {
         Err(ask) => vec![ask],
@@ -208,6 +213,8 @@ fn fail(error: String) -> Vec<Order> {
     vec![Order::End(Ending::failed(Termination::Error, error))]
 }
 
+#[cfg(test)]
+mod begun_tests;
 #[cfg(test)]
 mod fixture_tests;
 #[cfg(test)]

@@ -30,8 +30,22 @@ impl<'s> PlanState<'s> {
         Vec::new()
     }
 
-    fn before(session: &Session) -> Self {
-        Self { steps: Vec::new(), plans: 0, limits: session.limits() }
+    /// The plan before any record of it: none, or the one that others have begun.
+    fn before(session: &'s Session) -> Self {
+        Self::taken_up(session).0
+    }
+
+    /// The plan as others have left it, and the turns that follow from that; no turns if the session makes its own.
+    pub(super) fn taken_up(session: &'s Session) -> (Self, Vec<Name>) {
+        let mut state = Self { steps: Vec::new(), plans: 0, limits: session.limits() };
+        let begun = session.plan_begun();
+        if begun.is_empty() {
+            return (state, Vec::new());
+        }
+        state.steps = (0..).zip(begun).map(|(number, step)| StepState::taken_up(number, step)).collect();
+        state.plans = 1;
+        let opened = state.advance();
+        (state, opened)
     }
 
     /// Takes one record in and gives the turns that follow from it.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use trellis_domain::limits::Limits;
+use trellis_domain::message::{self, PlanStep};
 
 /// How a step stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,39 @@ pub struct StepState<'s> {
     pub surprising: bool,
     /// The planner was asked after the step had ended: its failure is accepted, or a new plan deals with it.
     pub reviewed: bool,
+}
+
+impl<'s> StepState<'s> {
+    /// A step as others have left it. One that they were at is taken again: nobody says what came of it.
+    pub(super) fn taken_up(number: u32, step: &'s PlanStep) -> Self {
+        let status = match step.status {
+            message::StepStatus::Pending | message::StepStatus::Running => StepStatus::Pending,
+            message::StepStatus::Completed => StepStatus::Completed,
+            message::StepStatus::Failed => StepStatus::Failed,
+            message::StepStatus::Revised => StepStatus::Revised,
+        };
+        let error = error_of_others(step);
+        Self {
+            number,
+            goal: step.goal.clone(),
+            tool_hint: step.tool_hint.clone(),
+            depends_on: step.depends_on.clone(),
+            plan: 0,
+            status,
+            result: error.unwrap_or(if status.is_finished() { step.result.as_str() } else { "" }),
+            error,
+            state: None,
+            surprising: false,
+            reviewed: false,
+        }
+    }
+}
+
+/// Why a step failed, by the account of those who took it.
+pub(super) fn error_of_others(step: &PlanStep) -> Option<&str> {
+    const UNSAID: &str = "it failed, and nobody says why";
+    let said = if step.result.is_empty() { UNSAID } else { step.result.as_str() };
+    (step.status == message::StepStatus::Failed).then_some(said)
 }
 
 impl StepState<'_> {

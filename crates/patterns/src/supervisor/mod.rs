@@ -92,6 +92,10 @@ impl Pattern for Supervisor {
 }
 
 fn decompose(session: &Session, turn: &Turn) -> Order {
+    if !session.found_before().is_empty() {
+        // Others have sent out and joined them.
+        return Order::Open(Name::synthesis());
+    }
     let limit = session.limits().max_depth;
     if session.depth() >= limit {
         let error = format!("a supervisor needs subagents, and their depth is limited to {limit}; raise max-depth");

@@ -3,7 +3,7 @@
 use super::read::GoalRules;
 use super::{Goals, TeamNames};
 use crate::contract::PromptOrder;
-use crate::fan_out::{members, most_rounds, offered, round_by_model, round_without_model};
+use crate::fan_out::{members, most_rounds, offered, round_by_model, round_by_rule, round_without_model};
 use crate::reader::Reader;
 use crate::session::Session;
 use crate::spending::most_to_ask_for;
@@ -67,9 +67,17 @@ pub(super) fn synthesise(session: &Session, problem: Option<&str>) -> PromptOrde
         variables,
         schema: None,
         reader: Reader::under(SYNTHESISE, known),
-        offered: round_without_model(session, 1, |round| is_judged(session, round)).into_iter().collect(),
+        offered: round_before_answer(session).into_iter().collect(),
         turns: Vec::new(),
     }
+}
+
+/// What others have joined is put together as it is.
+fn round_before_answer(session: &Session) -> Option<Decision> {
+    if session.found_before().is_empty() {
+        return round_without_model(session, 1, |round| is_judged(session, round));
+    }
+    Some(round_by_rule(session, ANSWER, "the findings were joined before this session began"))
 }
 
 /// Whether a model has judged what that round brought.

@@ -16,5 +16,6 @@ mod projection_number;
 mod random_run;
 mod round_trip;
 mod stock_reader;
+mod taken_up;
 mod trace;
 mod trace_records;

@@ -23,12 +23,41 @@ impl Rounds {
         self.join(&session.id, joined);
         findings
     }
+
+    /// What others have joined before the session began, as the history that was brought along tells it.
+    pub(crate) fn found_before(&mut self, session: &DescribedSession, header: &Header) -> Vec<Act> {
+        let members = session.found_before();
+        self.take_up(&session.id, members);
+        let act = |member: &Member| {
+            let node = finding_of_others(session, header, member);
+            Act { id: node.iri().to_owned(), nodes: vec![node] }
+        };
+        members.iter().map(act).collect()
+    }
+}
+
+/// Nobody here knows who found it, nor what it follows from: it hangs where the session begins.
+fn finding_of_others(session: &DescribedSession, header: &Header, member: &Member) -> Node {
+    let title = title(member);
+    Node::new(iri::finding(&session.id, member.index))
+        .types(&[prov::class::ENTITY, tg::class::FINDING, tg::class::ANSWER])
+        .label(&title)
+        .derived_from(session.first_parents())
+        .text(tg::SUBAGENT_GOAL, &member.goal)
+        .text(tg::STEP_NUMBER, member.index)
+        .document(&iri::finding_document(&session.id, member.index), title, member.answer.as_ref())
+        .link(prov::WAS_INFLUENCED_BY, iri::brought_history(&session.id))
+        .marks(header.attempt, header.late)
+}
+
+fn title(member: &Member) -> String {
+    format!("Finding: {}", first_chars(&member.goal, 60))
 }
 
 /// A finding derives from the subagent's last node first, as in the original, and then from the decomposition, through
 /// which the stock walk reaches it. Of a subagent that could not be read, the last node is not known.
 fn finding(session: &DescribedSession, header: &Header, joined: &Joined, member: &Member) -> Node {
-    let title = format!("Finding: {}", first_chars(&member.goal, 60));
+    let title = title(member);
     let problem = member.is_missing().then(|| problem(member));
     Node::new(iri::finding(&session.id, member.index))
         .types(&[prov::class::ENTITY, tg::class::FINDING, tg::class::ANSWER])

@@ -46,6 +46,15 @@ impl Rounds {
         }));
     }
 
+    /// Findings of others: where their sessions ended is not known here.
+    pub(super) fn take_up(&mut self, session: &SessionId, members: &[Member]) {
+        self.findings.extend(members.iter().map(|member| FindingNode {
+            index: member.index,
+            iri: iri::finding(session, member.index),
+            terminal: None,
+        }));
+    }
+
     fn correlations(&self) -> &[String] {
         &self.correlations
     }

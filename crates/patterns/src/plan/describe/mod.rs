@@ -1,5 +1,6 @@
 //! What plans, revisions and steps mean to a reader.
 
+mod begun;
 mod planned;
 mod step;
 mod steps;
@@ -30,6 +31,10 @@ pub(super) struct PlanActs {
 }
 
 impl Describer for PlanActs {
+    fn begin(&mut self, session: &DescribedSession, header: &Header) -> Vec<Act> {
+        self.begun(session, header)
+    }
+
     fn describe(&mut self, session: &DescribedSession, Record { header, body }: &Record) -> Vec<Act> {
         let act = match body {
             Body::Replied(replied) => self.reply(session, header, replied),

@@ -5,8 +5,10 @@ use crate::describe::asked::{described, described_with_cost};
 use crate::describe::asking::Asking;
 use crate::describe::decision::place;
 use crate::describe::described_session::DescribedSession;
+use crate::plan::state::error_of_others;
 use crate::react::{as_json, with_tool_facts};
 use trellis_domain::document::Document;
+use trellis_domain::message::PlanStep;
 use trellis_domain::record::{Header, Observed};
 use trellis_provenance::node::{Node, as_document, first_chars};
 use trellis_provenance::vocabulary::{prov, tg, trellis};
@@ -67,6 +69,28 @@ impl PlanActs {
         nodes.extend(reviews.nodes);
         self.steps.finish(i);
         Act { id, nodes }
+    }
+
+    /// What others say that came of a step, before the session began. Nothing was chosen or paid for here.
+    pub(super) fn taken_by_others(
+        &mut self,
+        session: &DescribedSession,
+        header: &Header,
+        i: u32,
+        step: &PlanStep,
+    ) -> Act {
+        let id = iri::step(&session.id, i);
+        let document = Document::stored(step.result.as_str());
+        let node = self
+            .with_step_facts(Node::new(&id), session, i, &Asking::default())
+            .types(&[prov::class::ENTITY, tg::class::STEP_RESULT, tg::class::ANSWER])
+            .label(self.title(i))
+            .document(&iri::step_document(&session.id, i), self.title(i), document.as_ref())
+            .error(error_of_others(step))
+            .link(prov::WAS_INFLUENCED_BY, iri::brought_history(&session.id))
+            .marks(header.attempt, header.late);
+        self.steps.finish(i);
+        Act { id, nodes: vec![node] }
     }
 
     /// What the tool of a step brought too late. The step itself was told of as unfinished, so this is a node of its own.

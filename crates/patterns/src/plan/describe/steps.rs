@@ -67,6 +67,13 @@ impl PlannedSteps {
         self.steps.get(&number).is_some_and(|node| node.is_done)
     }
 
+    /// A step that others have planned anew already.
+    pub(super) fn set_aside(&mut self, number: u32) {
+        if let Some(node) = self.steps.get_mut(&number) {
+            node.is_superseded = true;
+        }
+    }
+
     /// A node tells of the step now.
     pub(super) fn finish(&mut self, number: u32) {
         let plan = self.in_force.clone().unwrap_or_default();

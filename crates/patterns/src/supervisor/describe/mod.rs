@@ -26,6 +26,10 @@ pub(super) struct TeamActs {
 }
 
 impl Describer for TeamActs {
+    fn begin(&mut self, session: &DescribedSession, header: &Header) -> Vec<Act> {
+        self.rounds.found_before(session, header)
+    }
+
     fn describe(&mut self, session: &DescribedSession, Record { header, body }: &Record) -> Vec<Act> {
         match body {
             Body::Replied(replied) => self.reply(session, header, replied).into_iter().collect(),
