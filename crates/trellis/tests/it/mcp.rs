@@ -1,7 +1,7 @@
 //! Tools on MCP servers: found, added, called from the command line and by a run.
 
 use crate::served::Served;
-use crate::{fails, json, ok, stderr, stdout, trellis};
+use crate::{fails, json, ok, stderr, stdout, trellis, until};
 use serde_json::{Value, json};
 use std::fs::write;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -350,18 +350,32 @@ fn servers_that_are_none_are_told_apart_and_end() {
         assert!(told.contains(words), "{words}: {told}");
     }
     // Whatever a program has started ends with it.
-    let child = std::fs::read_to_string(data.path().join("child")).unwrap();
-    let is_over = || {
-        let state = std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+    until_over(&std::fs::read_to_string(data.path().join("child")).unwrap());
+}
+
+fn until_over(process: &str) {
+    until(&format!("{process} ends"), || {
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
         state.is_empty() || state.contains(") Z")
-    };
-    for _ in 0..1_000 {
-        if is_over() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    panic!("{child} goes on");
+    });
+}
+
+/// It neither looks at its input nor hears of anything else.
+#[test]
+fn a_program_ends_with_all_that_it_started_when_the_server_is_killed() {
+    let files = TempDir::new().unwrap();
+    let (program, child) = (files.path().join("program"), files.path().join("child"));
+    let script =
+        format!("trap '' HUP TERM; echo $$ > {}; sleep 600 & echo $! > {}; wait", program.display(), child.display());
+    let data = folder(&json!({ "s": { "command": "sh", "args": ["-c", script] } }));
+    let served = served(&data);
+    // Nobody waits for the answer: there is none.
+    let _asked = served.request("POST", "/api/v1/tools/discover", "", r#"{"server": "s"}"#);
+    let written = |file: &std::path::Path| std::fs::read_to_string(file).unwrap_or_default();
+    until("the program has begun", || written(&child).ends_with('\n'));
+    served.kill();
+    until_over(&written(&child));
+    until_over(&written(&program));
 }
 
 #[test]
