@@ -1,4 +1,4 @@
-//! Trellis as an MCP server: the published client over both transports, and the official conformance suite.
+//! Trellis as an MCP server: the published client and FastMCP's over both transports, and the official conformance suite.
 
 use acceptance::{Folder, Stage};
 use serde_json::json;
@@ -74,6 +74,25 @@ async fn a_token_lets_the_published_client_in_and_a_wrong_one_does_not() {
     stage.python_as(TOKEN, "mcp_client.py").await.ok().says(&["mcp: all well"]);
     let refused = stage.python_as("wrong", "mcp_client.py").await;
     assert!(!refused.succeeded && refused.stderr.contains("send a token that is known"), "{refused}");
+}
+
+#[tokio::test]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn fastmcp_asks_with_progress_and_as_a_task_over_http() {
+    let stage = Stage::open().await;
+    stage.python("mcp_fastmcp.py").await.ok().says(&["fastmcp: all well"]);
+}
+
+#[tokio::test]
+#[ignore = "needs the stock clients: run `cargo xtask test`"]
+async fn fastmcp_asks_with_progress_and_as_a_task_of_the_program_that_it_starts() {
+    let stage = Stage::open().await;
+    let folder = Folder::new(stage.model());
+    let (program, variables) = (Folder::program().display().to_string(), folder.variables());
+    let arguments = json!(["mcp"]).to_string();
+    let mut all = vec![program.as_str(), &arguments];
+    all.extend(variables.iter().map(String::as_str));
+    stage.python_with("mcp_fastmcp.py", &all).await.ok().says(&["fastmcp: all well"]);
 }
 
 /// The notes of the stage, which nobody looks into without being asked.

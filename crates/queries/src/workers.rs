@@ -3,7 +3,8 @@
 use crate::attendant::Unanswered;
 use crate::places::{Asker, Full, Places};
 use crate::process::{Leash, Pipes, Process};
-use crate::query::{Cancellation, QueryError};
+use crate::query::{Bounds, Cancellation, QueryError};
+use crate::worker::Job;
 use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -12,7 +13,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use trellis_orchestrator::ports::{GraphError, JournalError};
+use trellis_orchestrator::ports::{Answer, Found, GraphError, JournalError, QueryLimits};
 
 /// How a worker is started: a program that calls [`crate::work`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +81,32 @@ impl Queries {
         };
         queries.refill();
         queries
+    }
+
+    /// Has a query answered by the view with what is newer laid over it; by the view alone if that is too much. `attend`
+    /// does either, and is told whether it is to be with what is newer.
+    pub async fn answer<F>(
+        &self,
+        sparql: &str,
+        limits: QueryLimits,
+        attend: impl Fn(Job, bool) -> F,
+    ) -> Result<Found<Answer>, GraphError>
+    where
+        F: Future<Output = Result<Found<Answer>, GraphError>>,
+    {
+        let job = Job {
+            sparql: sparql.to_owned(),
+            max_rows: limits.max_rows,
+            max_overlay_quads: Bounds::default().max_overlay_quads,
+            memory: self.settings.memory,
+            time: limits.time.min(self.settings.time),
+        };
+        job.check()?;
+        let behind = QueryError::OverlayTooLarge { max: job.max_overlay_quads }.to_string();
+        match attend(job.clone(), true).await {
+            Err(GraphError::TooLarge(reason)) if reason == behind => attend(job, false).await,
+            answer => answer,
+        }
     }
 
     /// Lets somebody attend to a worker for at most that long, the wait for a place included. The place is free again

@@ -16,6 +16,7 @@ use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{RunId, Workspace};
 use trellis_orchestrator::ports::{GraphError, JournalError};
 use trellis_provenance::PROJECTION;
+use trellis_queries::following::{self, BUSY, Step};
 
 /// Runs that are taken in before the mark says so.
 const TOGETHER: usize = 32;
@@ -27,70 +28,17 @@ const REMOVED_TOGETHER: usize = 500;
 const LIFE: Duration = Duration::from_secs(30);
 /// How often it gives one.
 const BEAT: Duration = Duration::from_secs(5);
-/// How often it is looked for finished runs, and how seldom while that fails.
-const LOOK: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// And for whether another process is done that takes them in.
-const BUSY: Duration = Duration::from_millis(200);
-
-enum Step {
-    /// So many runs were taken in, and there may be more.
-    Moved(usize),
-    CaughtUp,
-    /// Another process is at it.
-    Elsewhere,
-}
 
 impl RemoteGraph {
     /// Takes finished runs into the view until it has caught up with the store. How many.
     pub async fn catch_up(&self) -> Result<usize, GraphError> {
-        let mut absorbed = 0;
-        loop {
-            match self.step().await? {
-                Step::Moved(more) => absorbed += more,
-                Step::CaughtUp => return Ok(absorbed),
-                Step::Elsewhere => tokio::time::sleep(BUSY).await,
-            }
-        }
+        following::catch_up(|| self.step()).await
     }
 
     /// Takes runs into the view as they finish, until it is told to stop. Every process may do this. While the endpoint is
     /// gone, nothing is lost: what it lacks is taken in when it is back.
-    pub async fn keep_up(&self, mut stop: watch::Receiver<bool>) {
-        let mut trouble: Option<(String, Duration)> = None;
-        loop {
-            let done = tokio::select! {
-                // Whoever could say stop is gone: that is the same.
-                _ = stop.wait_for(|stop| *stop) => return,
-                done = self.step() => done,
-            };
-            let pause = match (done, trouble.take()) {
-                (Ok(done), before) => {
-                    if before.is_some() {
-                        tracing::info!(
-                            endpoint = self.address(),
-                            "the remote graph is back and follows the runs again"
-                        );
-                    }
-                    if matches!(done, Step::Moved(_)) { Duration::ZERO } else { LOOK }
-                }
-                (Err(error), before) => {
-                    let told = error.to_string();
-                    let (told_before, pause) = before.unwrap_or((String::new(), LOOK));
-                    if told != told_before {
-                        tracing::error!(
-                            error = told,
-                            "the remote graph cannot follow the runs; none is lost, and they are taken in when it can"
-                        );
-                    }
-                    trouble = Some((told, (pause * 2).min(LONGEST_PAUSE)));
-                    pause
-                }
-            };
-            if tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await.is_ok() {
-                return;
-            }
-        }
+    pub async fn keep_up(&self, stop: watch::Receiver<bool>) {
+        following::keep_up(stop, &self.address(), || self.step()).await;
     }
 
     /// How many finished runs the view lacks.

@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::error::RemoteError;
 use crate::mark::{self, Found as FoundMark, Mark};
 use crate::names::Names;
-use crate::newer::{Newer, quads_of, run_of};
+use crate::newer::{self, RunsThere, quads_of, run_of};
 use crate::reading::Reading;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -116,7 +116,7 @@ impl RemoteGraph {
         &self,
         (workspace, pattern): (&Workspace, &QuadPattern),
         cancellation: &Cancellation,
-        read: impl FnOnce(&Reading<'_>, &Newer<'_>) -> Result<T, E>,
+        read: impl FnOnce(&Reading<'_>, &Newer<RunsThere<'_>>) -> Result<T, E>,
     ) -> Result<T, ReadError<E>> {
         let inner = &*self.0;
         let runtime = Handle::current();
@@ -126,7 +126,7 @@ impl RemoteGraph {
             .map_err(|error| ReadError::Other(error.into()))?;
         let reading = if view.can_be_read { reading.with_view(&inner.names, workspace) } else { reading };
         // Taken before anything is read: a run that is taken in meanwhile is seen twice, and counted once.
-        let newer = Newer::of(&inner.followed, workspace, view.place, reading.terms())
+        let newer = newer::of(&inner.followed, workspace, view.place, reading.terms())
             .map_err(|error| ReadError::Other(error.into()))?;
         let found = match read(&reading, &newer) {
             Ok(found) => found,
@@ -152,20 +152,8 @@ impl RemoteGraph {
             return self.0.followed.local.query(asking, sparql, limits).await;
         }
         let queries = self.0.queries.get().ok_or(GraphError::NoSparql)?;
-        let time = limits.time.min(queries.settings.time);
-        let job = Job {
-            sparql: sparql.to_owned(),
-            max_rows: limits.max_rows,
-            max_overlay_quads: Bounds::default().max_overlay_quads,
-            memory: queries.settings.memory,
-            time,
-        };
-        job.check()?;
-        let behind = QueryError::OverlayTooLarge { max: job.max_overlay_quads }.to_string();
-        match self.attend(queries, asking, job.clone(), true).await {
-            Err(GraphError::TooLarge(reason)) if reason == behind => self.attend(queries, asking, job, false).await,
-            answer => answer,
-        }
+        let attend = |job, with_newer| self.attend(queries, asking, job, with_newer);
+        queries.answer(sparql, limits, attend).await
     }
 
     /// Has a worker evaluate a query, on the view with what is newer or without.

@@ -32,6 +32,8 @@ pub(crate) const QUERY_WORKER: &str = "query-worker";
 pub(crate) const PDF_WORKER: &str = "pdf-worker";
 /// The same to read one Parquet file.
 pub(crate) const PARQUET_WORKER: &str = "parquet-worker";
+/// The same to end a program that speaks MCP once this one is gone.
+pub(crate) const PROGRAM_GUARD: &str = "program-guard";
 
 /// An open data folder, or a state that several processes share.
 #[derive(Debug)]
@@ -298,6 +300,11 @@ impl App {
 pub(crate) fn parquet_program() -> std::io::Result<trellis_tabular::Program> {
     let (path, arguments) = (this_program()?, vec![PARQUET_WORKER.into()]);
     Ok(trellis_tabular::Program { path, arguments, variables: Vec::new() })
+}
+
+/// Ends programs that were started once this one is gone.
+pub(crate) fn program_guard() -> std::io::Result<trellis_tools::mcp::Guard> {
+    Ok(trellis_tools::mcp::Guard { path: this_program()?, argument: PROGRAM_GUARD })
 }
 
 /// The program that runs, also if another one has taken its name since.

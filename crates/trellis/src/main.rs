@@ -47,6 +47,10 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == app::PARQUET_WORKER) {
         return trellis_tabular::parquet::work().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
+    if std::env::args_os().nth(1).is_some_and(|word| word == app::PROGRAM_GUARD) {
+        trellis_tools::mcp::stand_guard();
+        return ExitCode::SUCCESS;
+    }
     let mut cli = cli::Cli::parse();
     if cli.command.is_none() && !asks_a_person() {
         return tell_help();

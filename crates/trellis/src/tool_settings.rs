@@ -28,7 +28,8 @@ pub(crate) fn outside(global: &Global) -> Result<Outside, Failure> {
         check(&setting).map_err(wrong)?;
         secrets.insert(name, ToolSecret { value: read(&setting), hosts: setting.hosts });
     }
-    let mcp = Mcp::new(servers(global)?, settings.reach.clone());
+    let guard = app::program_guard().map_err(Failure::unexpected)?;
+    let mcp = Mcp::new(servers(global)?, settings.reach.clone(), Some(&guard));
     Ok(Outside { http: Http::new(settings.reach, secrets), mcp, embedder: app::embedder(global)? })
 }
 

@@ -26,6 +26,8 @@ const LONG_SECRET: usize = 12;
 const LONGEST_ERROR: usize = 64 << 10;
 /// How long the description of a model may be: it holds its licence and its template.
 const LONGEST_DESCRIPTION: usize = 4 << 20;
+/// How long it is waited for at most: the first answer of the model waits for it too.
+const DESCRIBED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How providers are called: how long they are waited for, how many calls they get at a time, what they are told
 /// besides the texts, and what is kept of it. Dropping a call's future ends it at once.
@@ -271,7 +273,7 @@ impl Endpoint {
             }
             Some(body)
         };
-        let body = timeout(self.settings.connect_timeout, read).await.ok()??;
+        let body = timeout(self.settings.connect_timeout.min(DESCRIBED_WITHIN), read).await.ok()??;
         serde_json::from_slice(&body).ok()
     }
 

@@ -1,15 +1,16 @@
 //! How much a model can read: servers are asked for it, once, and need not know.
 
 use crate::ask::{self, held, patient};
-use crate::stub::{Script, Seen, Stub, answer, stream};
+use crate::stub::{Act, Script, Seen, Stub, answer, stream};
 use crate::{gemini, speech};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 use trellis_domain::config::Settings;
 use trellis_models::{
-    Can, Connections, ContextSize, KeyPlace, ModelOptions, ModelSettings, Models, Provider, ProviderSettings,
-    TemplatePrompter, examine,
+    CallSettings, Can, Connections, ContextSize, KeyPlace, ModelOptions, ModelSettings, Models, Provider,
+    ProviderSettings, TemplatePrompter, examine,
 };
 use trellis_orchestrator::ports::{ModelWish, PromptNeed, Prompter, RealWorld, World};
 
@@ -17,6 +18,10 @@ const KEY: &str = "sk-sizes-0123456789";
 
 /// The model `m` of a server of this kind.
 fn model(kind: &str, stub: &Stub, options: ModelOptions) -> Arc<dyn Provider> {
+    model_called(kind, stub, options, patient())
+}
+
+fn model_called(kind: &str, stub: &Stub, options: ModelOptions, usual: CallSettings) -> Arc<dyn Provider> {
     let version = match kind {
         "gemini" => "/v1beta",
         "ollama" => "",
@@ -29,7 +34,7 @@ fn model(kind: &str, stub: &Stub, options: ModelOptions) -> Arc<dyn Provider> {
         ..ProviderSettings::default()
     };
     let settings = ModelSettings {
-        usual: patient(),
+        usual,
         models: [("work/m".to_owned(), options)].into(),
         providers: [("work".to_owned(), own)].into(),
         ..ModelSettings::default()
@@ -166,6 +171,20 @@ async fn a_server_that_cannot_tell_is_no_failure_and_is_asked_again_later() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_delays_the_first_call_by_seconds_only() {
+    let silent = |_: usize, seen: &Seen| {
+        if description(&seen.path).is_some() { vec![Act::Hang] } else { replying(seen) }
+    };
+    let stub = Stub::described(silent).await;
+    let settings = CallSettings { connect_timeout: Duration::from_mins(1), ..patient() };
+    let model = model_called("vllm", &stub, ModelOptions::default(), settings);
+    let began = Instant::now();
+    assert_eq!(ask::text(&*model).await.unwrap().text, "Moss");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert_eq!((model.context_size().await, about(&stub)), (None, 1), "and it is not asked again at once");
 }
 
 #[tokio::test]

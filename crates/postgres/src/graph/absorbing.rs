@@ -11,7 +11,6 @@ use crate::graph::tables::{self, Encoded, VIEW, bytes, columns, execute, place_o
 use crate::reading;
 use deadpool_postgres::Transaction;
 use std::collections::BTreeSet;
-use std::time::Duration;
 use tokio::sync::watch;
 use trellis_domain::rdf::{Quad, Term};
 use trellis_domain::{RunId, Workspace};
@@ -19,6 +18,7 @@ use trellis_orchestrator::ports::{GraphError, JournalError};
 use trellis_patterns::project;
 use trellis_provenance::{PROJECTION, iri};
 use trellis_queries::TermId;
+use trellis_queries::following::{self, BUSY, Step};
 use trellis_queries::order::EncodedQuad;
 use trellis_queries::term_id::TERM_ID_BYTES;
 
@@ -26,50 +26,16 @@ use trellis_queries::term_id::TERM_ID_BYTES;
 pub(super) const LEAVES: i64 = 2_048;
 /// Runs that wait without a leaf, likewise.
 const WAITING: i64 = 64;
-/// How often it is looked for finished runs.
-const LOOK: Duration = Duration::from_secs(1);
-/// And for whether another process is done that takes them in.
-const BUSY: Duration = Duration::from_millis(100);
-
-/// What one step came to.
-enum Step {
-    /// So many runs were taken in, and there may be more.
-    Moved(usize),
-    CaughtUp,
-    /// Another process is at it.
-    Elsewhere,
-}
 
 impl PostgresGraph {
     /// Takes finished runs into the view until it has caught up with the log. How many.
     pub async fn catch_up(&self) -> Result<usize, GraphError> {
-        let mut absorbed = 0;
-        loop {
-            match self.step().await? {
-                Step::Moved(more) => absorbed += more,
-                Step::CaughtUp => return Ok(absorbed),
-                Step::Elsewhere => tokio::time::sleep(BUSY).await,
-            }
-        }
+        following::catch_up(|| self.step()).await
     }
 
     /// Takes runs into the view as they finish, until it is told to stop. Every process may do this: one at a time works.
-    pub async fn keep_up(&self, mut stop: watch::Receiver<bool>) {
-        loop {
-            let more = match self.step().await {
-                Ok(Step::Moved(_)) => true,
-                Ok(Step::CaughtUp | Step::Elsewhere) => false,
-                Err(error) => {
-                    tracing::error!(%error, "the graph view cannot follow the journal");
-                    false
-                }
-            };
-            let pause = if more { Duration::ZERO } else { LOOK };
-            // Whoever could say stop is gone: that is the same.
-            if tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await.is_ok() {
-                return;
-            }
-        }
+    pub async fn keep_up(&self, stop: watch::Receiver<bool>) {
+        following::keep_up(stop, "in the database", || self.step()).await;
     }
 
     /// How many finished runs the view lacks.

@@ -14,7 +14,7 @@ pub(crate) mod stored;
 pub(crate) mod tables;
 
 use crate::database::Database;
-use newer::{Newer, quads_of, run_of};
+use newer::{quads_of, run_of};
 use reading::Reading;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -67,18 +67,8 @@ impl PostgresGraph {
         limits: QueryLimits,
     ) -> Result<Found<Answer>, GraphError> {
         let queries = self.queries.get().ok_or(GraphError::NoSparql)?;
-        let time = limits.time.min(queries.settings.time);
-        let job = Job {
-            sparql: sparql.to_owned(),
-            max_rows: limits.max_rows,
-            max_overlay_quads: Bounds::default().max_overlay_quads,
-            memory: queries.settings.memory,
-            time,
-        };
-        job.check()?;
-        let behind = QueryError::OverlayTooLarge { max: job.max_overlay_quads }.to_string();
-        match self.attend(queries, asking, job.clone(), true).await {
-            Err(GraphError::TooLarge(reason)) if reason == behind => self.attend(queries, asking, job, false).await,
+        let attend = |job, with_newer| self.attend(queries, asking, job, with_newer);
+        match queries.answer(sparql, limits, attend).await {
             Err(error @ GraphError::Index(_)) => {
                 self.derive_anew(&error).await;
                 Err(error)
@@ -106,8 +96,8 @@ impl PostgresGraph {
                 if only.is_some() {
                     return Ok(Found::whole(attend(&loaded, &NoOverlay, &job, ends)?));
                 }
-                let newer = Newer::of(reading, &workspace)?;
-                let stored = if newer.has_view { loaded.with_view(&workspace) } else { loaded };
+                let newer = newer::of(reading, &workspace)?;
+                let stored = if newer.store.has_view { loaded.with_view(&workspace) } else { loaded };
                 let overlay: &dyn Overlay = if with_newer { &newer } else { &NoOverlay };
                 let found = attend(&stored, overlay, &job, ends)?;
                 Ok::<_, Unanswered>(Found { found, missing_runs: if with_newer { 0 } else { newer.count() } })
@@ -203,9 +193,9 @@ impl Look {
 
     /// Reads the view with what is newer, or without if that is too much.
     fn anywhere(&self, reading: &Rc<Reading>) -> Result<Found<Vec<Quad>>, QueryError> {
-        let newer = Newer::of(reading, &self.workspace)?;
+        let newer = newer::of(reading, &self.workspace)?;
         let loaded = Stored::loaded(reading, &self.workspace, self.pattern.collection.as_ref())?;
-        let stored = if newer.has_view { loaded.with_view(&self.workspace) } else { loaded };
+        let stored = if newer.store.has_view { loaded.with_view(&self.workspace) } else { loaded };
         match find(&stored, &self.pattern, &newer, &self.bounds) {
             Err(QueryError::OverlayTooLarge { .. }) => {
                 let found = find(&stored, &self.pattern, &NoOverlay, &self.bounds)?;

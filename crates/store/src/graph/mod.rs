@@ -188,18 +188,8 @@ impl EmbeddedGraph {
         limits: QueryLimits,
     ) -> Result<Found<Answer>, GraphError> {
         let queries = self.queries.get().ok_or(GraphError::NoSparql)?;
-        let time = limits.time.min(queries.settings.time);
-        let job = Job {
-            sparql: sparql.to_owned(),
-            max_rows: limits.max_rows,
-            max_overlay_quads: Bounds::default().max_overlay_quads,
-            memory: queries.settings.memory,
-            time,
-        };
-        job.check()?;
-        let behind = QueryError::OverlayTooLarge { max: job.max_overlay_quads }.to_string();
-        match self.attend(queries, asking, job.clone(), true).await {
-            Err(GraphError::TooLarge(reason)) if reason == behind => self.attend(queries, asking, job, false).await,
+        let attend = |job, with_newer| self.attend(queries, asking, job, with_newer);
+        match queries.answer(sparql, limits, attend).await {
             Err(error @ GraphError::Index(_)) => {
                 self.derive_anew(&error);
                 Err(error)

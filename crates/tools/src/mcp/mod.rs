@@ -7,11 +7,13 @@ mod connection;
 mod content;
 mod discovered;
 mod input;
+mod left_behind;
 mod program;
 mod server_client;
 mod servers;
 mod web;
 
+pub use left_behind::{Guard, stand_guard};
 pub use servers::{Listed, Offer, Server, Servers, read_servers};
 
 use crate::http::Reach;
@@ -73,12 +75,16 @@ impl std::fmt::Debug for Place {
 }
 
 impl Mcp {
-    /// `reach` is what addresses of workspaces are held against. The operator's own servers are reached anyway.
-    pub fn new(servers: Servers, reach: Reach) -> Self {
-        let line = |server: Server| {
-            let reach = match &server.transport {
+    /// `reach` is what addresses of workspaces are held against. The operator's own servers are reached anyway. With a
+    /// `guard`, programs end also if this process is killed.
+    pub fn new(servers: Servers, reach: Reach, guard: Option<&Guard>) -> Self {
+        let line = |mut server: Server| {
+            let reach = match &mut server.transport {
                 Transport::Http(address) => Reach { hosts: vec![host_of(&address.url)], private: true },
-                Transport::Stdio(_) => Reach::default(),
+                Transport::Stdio(program) => {
+                    program.guard = guard.cloned();
+                    Reach::default()
+                }
             };
             Arc::new(ServerClient::new(server, Arc::new(reach)))
         };

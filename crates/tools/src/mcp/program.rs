@@ -1,5 +1,6 @@
 //! A server that is a program: started, spoken to over its input and output, and ended.
 
+use super::left_behind::Guard;
 use super::servers::Program;
 use super::web::{MOST_BYTES, too_much};
 use parking_lot::Mutex;
@@ -27,6 +28,8 @@ const MOST_IN_ALL: usize = 64 << 20;
 /// A program, and what it says on the side. It and whatever it started end with this.
 #[derive(Debug)]
 pub(super) struct Running {
+    /// The first of its group, if there is one: it ends the group if we are killed.
+    guard: Option<Child>,
     child: Child,
     said: Arc<Mutex<Said>>,
     listening: tokio::task::JoinHandle<()>,
@@ -50,8 +53,6 @@ impl Running {
         let inherited = INHERITED.iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
         command.args(&program.arguments).env_clear().envs(inherited).envs(&program.variables);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own: what a terminal sends to us is not for it, and its children end with it.
-        command.process_group(0).kill_on_drop(true);
         if let Some(folder) = &program.folder {
             if !folder.is_dir() {
                 return Err(format!(
@@ -62,7 +63,12 @@ impl Running {
             }
             command.current_dir(folder);
         }
-        let mut child = command.spawn().map_err(|error| format!("`{}` cannot be started: {error}", program.command))?;
+        let cannot = |error: std::io::Error| format!("`{}` cannot be started: {error}", program.command);
+        let guard = program.guard.as_ref().map(Guard::start).transpose().map_err(cannot)?;
+        // A group of its own: what a terminal sends to us is not for it, and its children end with it.
+        let group = guard.as_ref().and_then(|guard| i32::try_from(guard.id()?).ok()).unwrap_or(0);
+        command.process_group(group).kill_on_drop(true);
+        let mut child = command.spawn().map_err(cannot)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(input), Some(output), Some(side)) = pipes else {
             return Err(format!("`{}` was started without pipes", program.command));
@@ -72,7 +78,7 @@ impl Running {
         let output = Lines { output, since: 0, stray: 0, said: Arc::clone(&said) };
         // Lines end what is too long; the transport itself would go on and let the caller wait.
         let transport = AsyncRwTransport::new(output, input).with_max_line_length(usize::MAX);
-        Ok((Self { child, said, listening }, transport))
+        Ok((Self { guard, child, said, listening }, transport))
     }
 
     /// Something is asked: what comes now may be for that.
@@ -84,7 +90,8 @@ impl Running {
     /// It and whatever it started end now.
     pub(super) fn kill(&self) {
         // Only as long as it is ours: afterwards the number may be somebody else's.
-        let group = self.child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
+        let first = self.guard.as_ref().unwrap_or(&self.child);
+        let group = first.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(group) = group {
             // It may have ended by itself.
             _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);

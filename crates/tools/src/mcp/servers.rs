@@ -1,5 +1,6 @@
 //! The operator's file of servers, as other programs have it: `{"mcpServers": {"NAME": {"command": …}}}`.
 
+use super::left_behind::Guard;
 use super::web::Address;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -41,6 +42,8 @@ pub struct Program {
     pub arguments: Vec<String>,
     pub variables: BTreeMap<String, String>,
     pub folder: Option<PathBuf>,
+    /// What ends it if we are killed.
+    pub guard: Option<Guard>,
 }
 
 impl std::fmt::Debug for Program {
@@ -163,7 +166,7 @@ impl Members<'_> {
             Some(_) => return Err("`args` is to be a list of texts".to_owned()),
         };
         let folder = self.text("cwd")?.map(PathBuf::from);
-        Ok(Program { command, arguments, variables: self.texts("env")?, folder })
+        Ok(Program { command, arguments, variables: self.texts("env")?, folder, guard: None })
     }
 
     fn address(&self, url: &str) -> Result<Address, String> {

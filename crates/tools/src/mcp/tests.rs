@@ -29,7 +29,7 @@ fn server(folder: &std::path::Path, set: &[(&str, &str)]) -> (Mcp, impl Fn() -> 
     let program = serde_json::json!({ "command": "sh", "args": ["-c", SERVER], "env": variables, "timeout": 1000 });
     let file = serde_json::json!({ "mcpServers": { "s": program } }).to_string();
     let servers = read_servers(&file, &|_| None).unwrap();
-    (Mcp::new(servers, Reach::default()), move || fs::read_to_string(&starts).unwrap_or_default().lines().count())
+    (Mcp::new(servers, Reach::default(), None), move || fs::read_to_string(&starts).unwrap_or_default().lines().count())
 }
 
 async fn discover(mcp: &Mcp) -> Result<ToolList, String> {
@@ -154,7 +154,7 @@ done"#;
 fn asking(script: &str) -> Mcp {
     let program = serde_json::json!({ "command": "sh", "args": ["-c", script], "timeout": 5000 });
     let file = serde_json::json!({ "mcpServers": { "s": program } }).to_string();
-    Mcp::new(read_servers(&file, &|_| None).unwrap(), Reach::default())
+    Mcp::new(read_servers(&file, &|_| None).unwrap(), Reach::default(), None)
 }
 
 async fn call_with(mcp: &Mcp, input: CallInput) -> Result<ToolOutput, String> {
@@ -209,7 +209,7 @@ async fn a_server_of_an_older_version_is_told_that_nobody_can_be_asked_and_its_l
     let variables = serde_json::json!({ "STARTS": folder.path().join("starts"), "AFTER": ":", "CALL": ":", "SLOW": "0", "NOTE": note });
     let program = serde_json::json!({ "command": "sh", "args": ["-c", begun], "env": variables });
     let file = serde_json::json!({ "mcpServers": { "s": program } }).to_string();
-    let mcp = Mcp::new(read_servers(&file, &|_| None).unwrap(), Reach::default());
+    let mcp = Mcp::new(read_servers(&file, &|_| None).unwrap(), Reach::default(), None);
     call(&mcp).await.unwrap();
     let said = fs::read_to_string(said).unwrap();
     assert!(said.contains("initialize") && !said.contains("elicitation"), "{said}");
@@ -257,7 +257,7 @@ async fn a_server_is_used_by_its_workspaces_and_only_for_its_tools() {
 
 #[tokio::test]
 async fn connections_of_workspaces_are_apart_and_bounded() {
-    let mcp = Mcp::new(BTreeMap::new(), Reach { hosts: vec!["a.example".to_owned()], private: false });
+    let mcp = Mcp::new(BTreeMap::new(), Reach { hosts: vec!["a.example".to_owned()], private: false }, None);
     let place = |workspace: &str, token: u32| Place {
         workspace: Workspace::new(workspace).unwrap(),
         url: "https://a.example/mcp".to_owned(),

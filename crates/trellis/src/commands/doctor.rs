@@ -1,5 +1,6 @@
 //! Is everything in order?
 
+use super::tools::left_out_line;
 use crate::app::{self, App, Closed};
 use crate::cli::{Global, Output};
 use crate::cluster;
@@ -7,7 +8,8 @@ use crate::desk::{Desk, Origin, Server, folder_alone};
 use crate::failure::{Exit, Failure};
 use crate::limits;
 use crate::model_settings;
-use crate::show::{clean, print_json, print_line};
+use crate::serving::Interrupt;
+use crate::show::{clean, one_line, print_json, print_line};
 use crate::state::Purpose;
 use crate::tool_settings;
 use serde_json::json;
@@ -16,6 +18,7 @@ use trellis_domain::config::Settings;
 use trellis_domain::counted;
 use trellis_models::{Choice, ModelSettings, Models, Rehearsal, choose};
 use trellis_orchestrator::ports::{RunFilter, ToolRunner};
+use trellis_orchestrator::toolbox::{Discovery, discover};
 use trellis_patterns::router::OperatorLimits;
 use trellis_search::CheckedSearch;
 use trellis_store::{AsideTurn, Checked, CheckedKnowledge, CheckedTables, CheckedView, Holder, Store};
@@ -147,6 +150,30 @@ fn tools_line(app: &App, global: &Global, settings: &Settings) -> Result<String,
     Ok(std::iter::once(offered).chain(not_here).collect::<Vec<_>>().join("\n"))
 }
 
+/// What the operator's MCP servers have, which of it cannot be used and why, and which of them do not answer. None if none
+/// is named.
+async fn mcp_servers(global: &Global) -> Result<Option<HealthCheck>, Failure> {
+    let check = |good, says| Ok(Some(HealthCheck { what: "MCP servers", good, says }));
+    let mcp = match tool_settings::outside(global) {
+        Ok(outside) => outside.mcp,
+        Err(failure) => return check(false, failure.message),
+    };
+    let workspace = app::workspace(global)?.unwrap_or_default();
+    // Programs that are started are not in the terminal's group: they end when what is done here is let go.
+    let mut interrupt = Interrupt::new()?;
+    let discovered = tokio::select! {
+        discovered = discover(Some(&mcp), &workspace, None, &[]) => discovered,
+        () = interrupt.received() => return Err(Failure::new(Exit::Interrupted, "interrupted")),
+    };
+    // Who asks all of them for everything can only be told that there are none.
+    let Ok(Discovery { tools, left_out, asked, failed }) = discovered else { return Ok(None) };
+    let answered = format!("{} with {}", counted(asked.len(), "server"), counted(tools.len(), "tool"));
+    let left_out = left_out.iter().map(left_out_line);
+    let silent = failed.iter().map(|(server, why)| format!("{}: {}", clean(server), one_line(&clean(why))));
+    let says: Vec<_> = std::iter::once(answered).chain(left_out).chain(silent).collect();
+    check(failed.is_empty(), says.join("\n"))
+}
+
 /// The model for facts, if one is set.
 fn extraction(global: &Global) -> Option<HealthCheck> {
     let (good, says) = match app::extraction_model(global) {
@@ -168,7 +195,7 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
     if !asks_models && global.url.is_none() {
         match App::open_existing(global, "doctor", Purpose::Read) {
             Err(Closed::Served { url, holder, .. }) => return beside(global, &url, holder).await,
-            Err(Closed::Failed(failure)) if failure.exit == Exit::NotFound => return at_first(global, &failure),
+            Err(Closed::Failed(failure)) if failure.exit == Exit::NotFound => return at_first(global, &failure).await,
             Err(Closed::Failed(failure)) => return Err(failure),
             Ok(app) => return whole(global, &app).await,
         }
@@ -186,9 +213,9 @@ pub(crate) async fn run(global: &Global, asks_models: bool) -> Result<Exit, Fail
 }
 
 /// There is no folder yet: what is set on this machine can be looked at all the same.
-fn at_first(global: &Global, failure: &Failure) -> Result<Exit, Failure> {
+async fn at_first(global: &Global, failure: &Failure) -> Result<Exit, Failure> {
     let mut findings = vec![HealthCheck { what: "data folder", good: true, says: failure.message.clone() }];
-    findings.extend(of_this_machine(global));
+    findings.extend(of_this_machine(global).await?);
     told_as_settings(global, &findings)
 }
 
@@ -203,7 +230,7 @@ async fn beside(global: &Global, url: &str, holder: Holder) -> Result<Exit, Fail
         Err(failure) => failure.message.clone(),
     };
     findings.push(HealthCheck { what: "server", good: page.is_ok(), says });
-    findings.extend(of_this_machine(global));
+    findings.extend(of_this_machine(global).await?);
     if let Err(failure) = page {
         tell(global, &findings)?;
         return Ok(failure.exit);
@@ -216,13 +243,14 @@ fn told_as_settings(global: &Global, findings: &[HealthCheck]) -> Result<Exit, F
     Ok(if findings.iter().all(|finding| finding.good) { Exit::Ok } else { Exit::InvalidConfig })
 }
 
-fn of_this_machine(global: &Global) -> Vec<HealthCheck> {
+async fn of_this_machine(global: &Global) -> Result<Vec<HealthCheck>, Failure> {
     let limits = limits::of_operator(global, &[]);
     let models = app::models(global).and_then(|_| app::chosen_models(global));
     let mut findings = vec![limits_check(&limits), model_check(&models)];
     findings.extend(extraction(global));
     findings.extend(graph_named(global));
-    findings
+    findings.extend(mcp_servers(global).await?);
+    Ok(findings)
 }
 
 /// The endpoint that is to keep the graph, if one is named. It is not asked here.
@@ -328,6 +356,10 @@ async fn whole(global: &Global, app: &App) -> Result<Exit, Failure> {
     let remote = remote_graph(app).await;
     let answers = remote.as_ref().is_none_or(|finding| finding.good);
     findings.extend(remote);
+    // What is wrong with the file that names them is told with the tools.
+    let servers = if tools.is_ok() { mcp_servers(global).await? } else { None };
+    let speak = servers.as_ref().is_none_or(|finding| finding.good);
+    findings.extend(servers);
     if !named.lines.is_empty() {
         findings.push(HealthCheck { what: "named models", good: named.good, says: named.lines.join("\n") });
     }
@@ -335,7 +367,7 @@ async fn whole(global: &Global, app: &App) -> Result<Exit, Failure> {
     let loaded = knowledge.faults.is_empty() && tables.faults.is_empty();
     let found = search.faults.is_empty() && entities.faults.is_empty();
     let sound = checked.wrong == 0 && aside.is_empty() && view.faults.is_empty() && loaded && found;
-    let set = limits.is_ok() && models.is_ok() && tools.is_ok() && named.good && extracts && answers;
+    let set = limits.is_ok() && models.is_ok() && tools.is_ok() && named.good && extracts && answers && speak;
     Ok(match (sound, problems.is_empty() && set) {
         (true, true) => Exit::Ok,
         (false, _) => Exit::DataFolder,

@@ -172,6 +172,7 @@ fn runs_are_readable_in_narrow_and_wide_terminals() {
     for session in ["s-react", "s-plan", "s-silent", "s-team"] {
         is_as_kept(&data, &format!("{session}.show"), &["run", "show", session]);
         is_as_kept(&data, &format!("{session}.why"), &["run", "why", session]);
+        is_as_kept(&data, &format!("{session}.slow"), &["run", "slow", session]);
     }
     for session in ["s-react", "s-plan"] {
         is_as_kept(&data, &format!("{session}.decisions"), &["run", "decisions", session]);
@@ -192,6 +193,13 @@ fn is_as_kept(data: &Path, name: &str, command: &[&str]) {
         let kept = std::fs::read_to_string(&file).unwrap();
         assert_eq!(told, kept, "{name} at {columns} columns");
     }
+}
+
+/// With the configuration of a new folder.
+#[test]
+fn a_route_is_readable_in_narrow_and_wide_terminals() {
+    let data = TempDir::new().unwrap();
+    is_as_kept(data.path(), "route", &["route", PARTNER]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tools on MCP servers: found, added, called from the command line and by a run.
 
 use crate::served::Served;
-use crate::{fails, json, ok, stderr, stdout, trellis};
+use crate::{fails, json, ok, stderr, stdout, trellis, until};
 use serde_json::{Value, json};
 use std::fs::write;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -45,7 +45,8 @@ fn answer(stream: TcpStream) -> Option<()> {
 
 const TOKEN: &str = "Bearer tk-weather-1";
 
-/// At `/mcp/odd` it has a tool whose argument nobody can name, besides.
+/// At `/mcp/odd` it has a tool whose argument nobody can name, besides, and at `/mcp/torn` one that is not described as the
+/// protocol says.
 fn said(request: &Value, token: &str, path: &str) -> (&'static str, &'static str, String) {
     if token != TOKEN {
         return ("401 Unauthorized", "text/plain", "who are you?".to_owned());
@@ -71,6 +72,7 @@ fn said(request: &Value, token: &str, path: &str) -> (&'static str, &'static str
             done(match path {
                 "/mcp/odd" => json!({ "tools": [&odd, &usual[0]] }),
                 "/mcp/only-odd" => json!({ "tools": [odd] }),
+                "/mcp/torn" => json!({ "tools": [{ "name": "torn", "inputSchema": 3 }, &usual[0]] }),
                 _ => json!({ "tools": usual }),
             })
         }
@@ -173,6 +175,35 @@ fn what_can_be_a_tool_is_added_and_the_rest_is_told_of() {
     assert!(tells(&data, &["tools", "test", "--unsafe", "weather", "city=Oslo"]).contains("celsius 7"));
     let none = with_servers(&data, &["tools", "discover", "o", "--add"]).output().unwrap();
     assert_eq!(none.status.code(), Some(6), "{}", stderr(&none));
+}
+
+#[test]
+fn the_doctor_names_tools_that_are_left_out_and_servers_that_do_not_answer() {
+    let address = serve();
+    let (torn, gone) = (at(&address, "/mcp/torn"), json!({ "command": "/no/such/program" }));
+    // Before there is a folder, and in it.
+    let data = folder(&json!({ "w": torn }));
+    let fresh = with_servers(&data, &["doctor"]).output().unwrap();
+    ok(data.path(), &["ask", "One?"]);
+    for output in [fresh, with_servers(&data, &["doctor"]).output().unwrap()] {
+        let told = stdout(&output);
+        assert_eq!(output.status.code(), Some(0), "{told}{}", stderr(&output));
+        assert!(told.contains("ok    MCP servers    1 server with 1 tool\n"), "{told}");
+        assert!(
+            told.contains("torn of w is left out: it is not described as the protocol says: invalid type"),
+            "{told}"
+        );
+    }
+    let data = folder(&json!({ "w": torn, "gone": gone }));
+    ok(data.path(), &["ask", "One?"]);
+    let output = with_servers(&data, &["doctor"]).output().unwrap();
+    let told = stdout(&output);
+    assert_eq!(output.status.code(), Some(6), "{told}");
+    assert!(
+        told.contains("fault MCP servers ") && told.contains("gone: `/no/such/program` cannot be started"),
+        "{told}"
+    );
+    assert!(told.contains("torn of w is left out"), "{told}");
 }
 
 /// The operator's file limits who may use a server, and what of it: in lists, at discovery, in configuration and at a call.
@@ -319,18 +350,32 @@ fn servers_that_are_none_are_told_apart_and_end() {
         assert!(told.contains(words), "{words}: {told}");
     }
     // Whatever a program has started ends with it.
-    let child = std::fs::read_to_string(data.path().join("child")).unwrap();
-    let is_over = || {
-        let state = std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+    until_over(&std::fs::read_to_string(data.path().join("child")).unwrap());
+}
+
+fn until_over(process: &str) {
+    until(&format!("{process} ends"), || {
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
         state.is_empty() || state.contains(") Z")
-    };
-    for _ in 0..1_000 {
-        if is_over() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    panic!("{child} goes on");
+    });
+}
+
+/// It neither looks at its input nor hears of anything else.
+#[test]
+fn a_program_ends_with_all_that_it_started_when_the_server_is_killed() {
+    let files = TempDir::new().unwrap();
+    let (program, child) = (files.path().join("program"), files.path().join("child"));
+    let script =
+        format!("trap '' HUP TERM; echo $$ > {}; sleep 600 & echo $! > {}; wait", program.display(), child.display());
+    let data = folder(&json!({ "s": { "command": "sh", "args": ["-c", script] } }));
+    let served = served(&data);
+    // Nobody waits for the answer: there is none.
+    let _asked = served.request("POST", "/api/v1/tools/discover", "", r#"{"server": "s"}"#);
+    let written = |file: &std::path::Path| std::fs::read_to_string(file).unwrap_or_default();
+    until("the program has begun", || written(&child).ends_with('\n'));
+    served.kill();
+    until_over(&written(&child));
+    until_over(&written(&program));
 }
 
 #[test]

@@ -26,9 +26,7 @@ pub(super) async fn run(global: &Global, wanted: &Wanted<'_>, add: bool) -> Resu
     if !add && wanted.only.is_empty() {
         tell_changes(global, &discovery).await;
     }
-    for LeftOutTool { server, name, reason } in &discovery.left_out {
-        note(&format!("{} of {} is left out: {}", clean(name), clean(server), one_line(&clean(reason))));
-    }
+    discovery.left_out.iter().for_each(|tool| note(&left_out_line(tool)));
     let line = |(server, why): &(String, String)| format!("{}: {}", clean(server), one_line(&clean(why)));
     let (found, failed): (_, Vec<_>) = (discovery.tools, discovery.failed.iter().map(line).collect());
     if failed.is_empty() || !found.is_empty() {
@@ -47,6 +45,11 @@ pub(super) async fn run(global: &Global, wanted: &Wanted<'_>, add: bool) -> Resu
         return Ok(exit);
     }
     Err(Failure::new(Exit::RunFailed, failed.join("\n")))
+}
+
+/// A tool that nobody can use, and why.
+pub(in crate::commands) fn left_out_line(LeftOutTool { server, name, reason }: &LeftOutTool) -> String {
+    format!("{} of {} is left out: {}", clean(name), clean(server), one_line(&clean(reason)))
 }
 
 /// What servers say otherwise by now than when their tools were added. What models are offered changes with `--add` only.

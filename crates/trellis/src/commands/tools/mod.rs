@@ -3,6 +3,8 @@
 mod discover;
 mod openapi;
 
+pub(super) use discover::left_out_line;
+
 use crate::cli::{AddTool, Global, Output, ToolsCommand};
 use crate::desk::{Desk, WantedCall};
 use crate::failure::{Exit, Failure};
