@@ -23,7 +23,7 @@ const BLOCK: usize = 256 << 10;
 const THREADS: usize = 4;
 const ROWS_PER_THREAD: usize = 16 << 10;
 /// So many rows are all compared. Of more, this many times as many as are wanted are, but not fewer than the other number.
-const EXACT: usize = 200_000;
+const EXACT: usize = 40_000;
 const LIKELY: usize = 25;
 const FEWEST_LIKELY: usize = 10_000;
 /// Rows that lie this close to each other are read together.
