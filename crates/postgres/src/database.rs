@@ -77,6 +77,9 @@ impl DatabaseSettings {
 
 /// Transactions of commits that are under way at once, from one process.
 pub(crate) const LANES: usize = 4;
+/// Whoever commits or claims knows the keys. How a statement is executed is decided once, often while tables are small and
+/// reading all of one is the quickest way; it would stay so until the server counts the rows again.
+const BY_KEYS: &str = " -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
 
 /// Connections for looks into the graph, besides half as many as read and claim. They are made when they are needed.
 const LOOKS: usize = 4;
@@ -122,8 +125,8 @@ impl Database {
                 .build()
                 .map_err(|error| OpenError::Unreachable(error.to_string()))
         };
-        let (readers, committers) = (pool(settings.connections, "")?, pool(LANES, "")?);
-        let casual = pool(settings.connections / 2, " -c synchronous_commit=off")?;
+        let (readers, committers) = (pool(settings.connections, "")?, pool(LANES, BY_KEYS)?);
+        let casual = pool(settings.connections / 2, &format!("{BY_KEYS} -c synchronous_commit=off"))?;
         let lookers = pool(settings.connections / 2 + LOOKS, "")?;
         let mut client = readers.get().await.map_err(|error| match no_connection(error) {
             JournalError::Unavailable(why) | JournalError::Damaged(why) => OpenError::Unreachable(why),

@@ -21,6 +21,8 @@ fn id(claim: &Claim) -> (i64, i64) {
     (claim.id.process.cast_signed(), claim.id.number.cast_signed())
 }
 
+/// A claim is not waited for until it is on disk: one that is lost with the server says no more than one that has expired.
+/// Somebody else may begin the turn, and the first commit counts.
 pub(crate) async fn claim(database: &Database, claim: &Claim, life: Duration) -> Result<Claiming, JournalError> {
     let update = format!(
         "UPDATE turns SET begun = begun + CASE WHEN {MINE} THEN 0 ELSE 1 END, \
@@ -30,7 +32,7 @@ pub(crate) async fn claim(database: &Database, claim: &Claim, life: Duration) ->
     let (turn, (process, number), life) = (&claim.turn, id(claim), life.as_secs_f64());
     let [workspace, flow, run, session, name] = key(turn);
     let parameters: Parameters<'_> = &[&workspace, &flow, &run, &session, &name, &process, &number, &life];
-    if let Some(row) = database.find(&update, parameters).await? {
+    if let Some(row) = database.change_casually(&update, parameters).await?.first() {
         let begun: i32 = row.get(0);
         return Ok(Claiming::Claimed { begun: begun.cast_unsigned(), expires: true });
     }
@@ -39,12 +41,13 @@ pub(crate) async fn claim(database: &Database, claim: &Claim, life: Duration) ->
 
 /// One that has expired and that nobody else has claimed is as good as new.
 pub(crate) async fn renew(database: &Database, claim: &Claim, life: Duration) -> Result<bool, JournalError> {
-    let update =
-        format!("UPDATE turns SET claim_until = clock_timestamp() + make_interval(secs => $8) WHERE {KEY} AND {MINE}");
+    let update = format!(
+        "UPDATE turns SET claim_until = clock_timestamp() + make_interval(secs => $8) WHERE {KEY} AND {MINE} RETURNING 1"
+    );
     let ([workspace, flow, run, session, name], (process, number)) = (key(&claim.turn), id(claim));
     let life = life.as_secs_f64();
     let parameters: Parameters<'_> = &[&workspace, &flow, &run, &session, &name, &process, &number, &life];
-    Ok(database.execute(&update, parameters).await? == 1)
+    Ok(!database.change_casually(&update, parameters).await?.is_empty())
 }
 
 pub(crate) async fn give_back(database: &Database, claim: &Claim) -> Result<(), JournalError> {
@@ -54,7 +57,7 @@ pub(crate) async fn give_back(database: &Database, claim: &Claim) -> Result<(), 
     );
     let ([workspace, flow, run, session, name], (process, number)) = (key(&claim.turn), id(claim));
     let parameters: Parameters<'_> = &[&workspace, &flow, &run, &session, &name, &process, &number];
-    database.execute(&update, parameters).await.map(drop)
+    database.change_casually(&update, parameters).await.map(drop)
 }
 
 pub(crate) async fn is_open(database: &Database, turn: &TurnKey) -> Result<bool, JournalError> {
