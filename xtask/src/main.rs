@@ -24,11 +24,7 @@ fn main() -> Result<()> {
             bodies::forget()?;
             acceptance()
         }
-        Some("bench") => {
-            servers::install()?;
-            run("cargo", &["build", "--release", "--package", "trellis", "--package", "bench"])?;
-            run("cargo", &["run", "--release", "--quiet", "--package", "bench"])
-        }
+        Some("bench") => bench(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("evaluate") => evaluate::evaluate(&std::env::args().skip(2).collect::<Vec<_>>()),
         Some("corpus") => corpus::corpus(),
         Some("dist") => dist::make(),
@@ -44,7 +40,8 @@ fn main() -> Result<()> {
         _ => bail!(
             "choose a chore: `cargo xtask test` checks everything, `cargo xtask acceptance` only what stock clients see, \
              `cargo xtask ui` the web page, \
-             `cargo xtask bench` measures, `cargo xtask torture --minutes 30` does harm and looks what comes of it, \
+             `cargo xtask bench` measures everything, or one thing that is named, \
+             `cargo xtask torture --minutes 30` does harm and looks what comes of it, \
              `cargo xtask soak --seconds 60` kills processes of clusters and restarts their servers, \
              `cargo xtask simulate --seeds 1000` plays as many worlds in which everything goes wrong, \
              `cargo xtask evaluate` asks real models, `cargo xtask corpus` fetches calls that others have written, \
@@ -104,6 +101,16 @@ fn acceptance() -> Result<()> {
         &[],
     )?;
     bodies::check()
+}
+
+/// All measurements, or one that is named.
+fn bench(options: &[String]) -> Result<()> {
+    servers::install()?;
+    environment::install_in_part("trustgraph", "acceptance/trustgraph.txt")?;
+    run("cargo", &["build", "--release", "--package", "trellis", "--package", "bench"])?;
+    let bench = ["run", "--release", "--quiet", "--package", "bench", "--"];
+    let arguments: Vec<_> = bench.into_iter().chain(options.iter().map(String::as_str)).collect();
+    run("cargo", &arguments)
 }
 
 /// The real orchestrator in a simulated world, one for each seed.
