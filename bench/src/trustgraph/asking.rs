@@ -76,6 +76,20 @@ impl Client {
         Ok(client)
     }
 
+    /// Asks until there is an answer: the original takes requests before it knows its tools.
+    pub(super) async fn until_answered(&self, pattern: &str) -> Result<()> {
+        const ATTEMPTS: usize = 100;
+        const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
+        for attempt in 1.. {
+            match self.ask(pattern, 0).await {
+                Ok(_) => break,
+                Err(error) if attempt == ATTEMPTS => return Err(error),
+                Err(_) => tokio::time::sleep(BETWEEN_ATTEMPTS).await,
+            }
+        }
+        Ok(())
+    }
+
     /// So many sessions, by clients each of which has one at a time.
     pub(super) async fn ask_all(
         self: &Arc<Self>,

@@ -79,6 +79,7 @@ async fn ask(
     amounts: &Amounts,
 ) -> Result<Figures> {
     neighbours.model_takes(Duration::ZERO);
+    client.until_answered(REACT).await?;
     client.ask_all(REACT, 1, amounts.warm_up).await?;
     client.ask_all(SUPERVISOR, 1, 2).await?;
     let before = contestant.cpu().await;
@@ -118,8 +119,8 @@ fn tell(original: &Figures, ours: &Figures) {
             target,
         );
     };
-    let ms = MODEL.as_millis();
-    rate(&format!("one client, a model of {ms} ms"), |figures| figures.alone.per_second(), "/s", "");
+    let model = MODEL.as_millis();
+    rate(&format!("one client, a model of {model} ms"), |figures| figures.alone.per_second(), "/s", "");
     rate(&format!("{CLIENTS} clients, the same model"), |figures| figures.crowd.per_second(), "/s", "");
     rate(&format!("{CLIENTS} clients over one"), Figures::gain, " x", "at least 15 x here");
 }

@@ -105,7 +105,7 @@ impl Contestant {
     /// CPU time so far, once it is at rest: what it leaves for later counts as well.
     pub(super) async fn cpu(&self) -> Duration {
         const AT_REST: Duration = Duration::from_millis(500);
-        const LITTLE: Duration = Duration::from_millis(10);
+        const LITTLE: Duration = Duration::from_millis(20);
         const LOOKS: usize = 20;
         let mut before = cpu_of_family(self.id);
         for _ in 0..LOOKS {
