@@ -1,7 +1,8 @@
 //! Figures, not tests: what a session costs, how many wait in how little memory, how soon `ask` speaks, what plans and
-//! teams gain and cost, what the gateway adds, what loading knowledge costs, how soon passages are found.
+//! teams gain and cost, what the gateway adds, what loading knowledge costs, how soon passages are found, what TrustGraph's own
+//! orchestrator takes for the same.
 //!
-//! `cargo xtask bench` runs all; each measurement is a process of its own, so that none sees another's memory.
+//! `cargo xtask bench` runs all, or one that is named; each measurement is a process of its own, so that none sees another's memory.
 #![allow(clippy::print_stdout, clippy::cast_precision_loss, reason = "figures for people")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 
@@ -14,6 +15,7 @@ mod mcp;
 mod setup;
 mod teams;
 mod throughput;
+mod trustgraph;
 mod waiting;
 mod warm_start;
 
@@ -24,7 +26,7 @@ use std::process::Command;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const ALL: [&str; 17] = [
+const ALL: [&str; 18] = [
     "engine",
     "sessions",
     "waiting",
@@ -42,6 +44,7 @@ const ALL: [&str; 17] = [
     "documents",
     "postgres",
     "workers",
+    "trustgraph",
 ];
 
 fn main() -> Result<()> {
@@ -73,6 +76,7 @@ fn main() -> Result<()> {
         Some("documents") => setup::runtime()?.block_on(documents::run()),
         Some("postgres") => setup::runtime()?.block_on(cluster::postgres()),
         Some("workers") => setup::runtime()?.block_on(cluster::second_process()),
+        Some("trustgraph") => setup::runtime()?.block_on(trustgraph::run()),
         Some("client") => setup::runtime()?.block_on(gateway::be_client(std::env::args().skip(2).collect())),
         Some(other) => bail!("there is no measurement `{other}`; choose from {}", ALL.join(", ")),
     }

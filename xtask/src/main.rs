@@ -41,7 +41,7 @@ fn main() -> Result<()> {
         _ => bail!(
             "choose a chore: `cargo xtask test` checks everything, `cargo xtask acceptance` only what stock clients see, \
              `cargo xtask ui` the web page, \
-             `cargo xtask bench` measures, `cargo xtask bench page` only the page in a browser, \
+             `cargo xtask bench` measures everything, or one thing that is named (`page`: in a browser), \
              `cargo xtask torture --minutes 30` does harm and looks what comes of it, \
              `cargo xtask soak --seconds 60` kills processes of clusters and restarts their servers, \
              `cargo xtask simulate --seeds 1000` plays as many worlds in which everything goes wrong, \
@@ -88,6 +88,7 @@ fn bench(only: Option<&str>) -> Result<()> {
     run("cargo", &["build", "--release", "--package", "trellis", "--package", "bench"])?;
     if only != Some(PAGE) {
         servers::install()?;
+        environment::install_in_part("trustgraph", "acceptance/trustgraph.txt")?;
         run("cargo", &[&["run", "--release", "--quiet", "--package", "bench", "--"], only.as_slice()].concat())?;
     }
     if only.is_none_or(|name| name == PAGE) { page::measure() } else { Ok(()) }

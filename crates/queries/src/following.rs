@@ -37,7 +37,7 @@ where
 
 /// Goes on with what finishes, until it is told to stop. While the `view` cannot be written nothing is lost: what it lacks
 /// is taken in when it can.
-pub async fn keep_up<F>(mut stop: watch::Receiver<bool>, view: &str, step: impl Fn() -> F)
+pub async fn keep_up<F>(mut stopped: watch::Receiver<bool>, view: &str, step: impl Fn() -> F)
 where
     F: Future<Output = Result<Step, GraphError>>,
 {
@@ -45,7 +45,7 @@ where
     loop {
         let done = tokio::select! {
             // Whoever could say stop is gone: that is the same.
-            _ = stop.wait_for(|stop| *stop) => return,
+            _ = stopped.wait_for(|stop| *stop) => return,
             done = step() => done,
         };
         let pause = match (done, trouble.take()) {
@@ -69,7 +69,7 @@ where
                 pause
             }
         };
-        if tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await.is_ok() {
+        if tokio::time::timeout(pause, stopped.wait_for(|stop| *stop)).await.is_ok() {
             return;
         }
     }
