@@ -29,7 +29,7 @@ pub(crate) async fn run() -> Result<()> {
     let file =
         json!({ "mcpServers": { "s": { "url": format!("http://{address}/mcp"), "maxConcurrentCalls": AT_ONCE } } });
     let servers = read_servers(&file.to_string(), &|_| None).map_err(anyhow::Error::msg)?;
-    let mcp = Mcp::new(servers, trellis_tools::http::Reach::default());
+    let mcp = Mcp::new(servers, trellis_tools::http::Reach::default(), None);
     // No model is asked.
     let world: Arc<dyn World> = Arc::new(RealWorld);
     let prompter = Arc::new(TemplatePrompter::new(Arc::new(Rehearsal::instant()), world));

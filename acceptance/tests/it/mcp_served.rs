@@ -1,4 +1,4 @@
-//! Trellis as an MCP server: the published client and FastMCP's over both transports, and the official conformance suite.
+//! Trellis as an MCP server: the published client and `FastMCP`'s over both transports, and the official conformance suite.
 
 use acceptance::{Folder, Stage};
 use serde_json::json;

@@ -83,7 +83,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn trouble_is_looked_at_ever_more_seldom_and_what_moves_at_once() {
-        let (tell, stop) = watch::channel(false);
+        let (tell, stopped) = watch::channel(false);
         let (began, looks) = (Instant::now(), RefCell::new(Vec::new()));
         let step = || async {
             looks.borrow_mut().push(began.elapsed().as_secs());
@@ -97,7 +97,7 @@ mod tests {
                 }
             }
         };
-        keep_up(stop, "here", step).await;
+        keep_up(stopped, "here", step).await;
         assert_eq!(*looks.borrow(), [0, 1, 3, 7, 15, 31, 61, 91, 91, 92]);
     }
 

@@ -27,7 +27,7 @@ use trellis_provenance::PROJECTION;
 use trellis_queries::find::find;
 use trellis_queries::timeout::{SCANS, within_timeout};
 use trellis_queries::{
-    Asker, Attended, Bounds, Cancellation, EndedRuns, Job, NoOverlay, Overlay, Program, Queries, QueryError,
+    Asker, Attended, Bounds, Cancellation, EndedRuns, Job, Newer, NoOverlay, Overlay, Program, Queries, QueryError,
     QuerySettings, Unanswered, attend, constants,
 };
 

@@ -148,6 +148,11 @@ impl State {
         self.shared().is_some()
     }
 
+    /// Whether somebody else may ask its graph while this process serves.
+    pub(crate) const fn is_asked(&self) -> bool {
+        self.is_shared() || self.remote.is_some()
+    }
+
     /// Who works on it, if that may be others.
     pub(crate) fn presence(&self) -> Option<Arc<dyn Presence>> {
         self.shared().map(|shared| Arc::clone(&shared.presence))

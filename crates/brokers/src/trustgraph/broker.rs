@@ -17,7 +17,6 @@ use lapin::options::{
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Acker, BasicProperties, Channel, Confirmation, Consumer, ExchangeKind};
 use parking_lot::Mutex;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -55,7 +54,7 @@ struct Declared {
 pub(crate) struct Letter<'a> {
     /// Empty for those that nobody answers.
     pub(crate) id: &'a str,
-    pub(crate) body: &'a Value,
+    pub(crate) body: &'a str,
     pub(crate) handed_on: u32,
 }
 
@@ -85,6 +84,16 @@ pub(crate) enum Taking {
     Everything,
     /// Out of the queue that all with this name share. Whoever takes a message settles it.
     Shared { subscription: String },
+}
+
+impl Taking {
+    /// How many messages RabbitMQ hands out before it hears of the first. What is shared, others may take meanwhile.
+    const fn ahead(&self) -> u16 {
+        match self {
+            Self::Everything => 64,
+            Self::Shared { .. } => 1,
+        }
+    }
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -187,9 +196,8 @@ impl Broker {
             .with_delivery_mode(if topic.is_durable() { 2 } else { 1 })
             .with_headers(headers);
         let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
-        let body = letter.body.to_string();
-        let published =
-            open.confirmed.basic_publish(exchange.as_str().into(), "".into(), options, body.as_bytes(), properties);
+        let body = letter.body.as_bytes();
+        let published = open.confirmed.basic_publish(exchange.as_str().into(), "".into(), options, body, properties);
         match published.await.map_err(failed)?.await.map_err(failed)? {
             Confirmation::Ack(None) => Ok(Sent::Queued),
             Confirmation::Ack(Some(_)) => Ok(Sent::Unwanted),
@@ -267,7 +275,7 @@ impl Listening {
         let channel = open.new_channel().await?;
         let exchange = self.topic.exchange();
         declare_exchange(&channel, &exchange).await?;
-        channel.basic_qos(1, BasicQosOptions::default()).await?;
+        channel.basic_qos(self.taking.ahead(), BasicQosOptions::default()).await?;
         let (name, options) = match &self.taking {
             Taking::Everything => {
                 (String::new(), QueueDeclareOptions { exclusive: true, auto_delete: true, ..Default::default() })

@@ -61,7 +61,8 @@ async fn save(flow: &RunningFlow, document: &DocumentRef, timeout: Duration) -> 
 
 fn request(document: &DocumentRef) -> Value {
     let content = base64::engine::general_purpose::STANDARD.encode(document.text.text());
-    let about: Vec<_> = document.about().iter().map(trellis_domain::broker::triple_in_no_graph).collect();
+    let about = document.about();
+    let about: Vec<_> = about.iter().map(trellis_domain::broker::triple_in_no_graph).collect();
     json!({
         "operation": "add-document",
         "document_id": document.id,

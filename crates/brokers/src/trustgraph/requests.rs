@@ -211,7 +211,7 @@ impl Requests {
         self.spawn(async move {
             let Teller { broker, notes, .. } = &requests.teller;
             broker.world().sleep(pause(end.rounds)).await;
-            let body = trellis_domain::broker::request(&end.request);
+            let body = trellis_domain::broker::request(&end.request).to_string();
             let topic = flow.topics.get(NEXT).unwrap_or_else(|| flow.topics.needed(REQUEST));
             let letter = Letter { id: &end.id, body: &body, handed_on: end.rounds + 1 };
             broker.publish_to_somebody(topic, letter).await;

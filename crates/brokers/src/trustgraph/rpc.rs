@@ -95,7 +95,7 @@ impl Service {
         self.heard_by(until, timeout).await?;
         self.waiting.0.lock().insert(id.clone(), sender);
         let _waits = WaitsFor { waiting: &self.waiting, id: &id };
-        self.send(&id, body, until, timeout).await?;
+        self.send(&id, &body.to_string(), until, timeout).await?;
         loop {
             let next = tokio::select! {
                 biased;
@@ -128,7 +128,7 @@ impl Service {
         }
     }
 
-    async fn send(&self, id: &str, body: &Value, until: Timestamp, timeout: Duration) -> Result<(), CallError> {
+    async fn send(&self, id: &str, body: &str, until: Timestamp, timeout: Duration) -> Result<(), CallError> {
         let world = self.broker.world();
         let patience = world.now().plus_ms(u64::try_from(STARTING.as_millis()).unwrap_or(u64::MAX));
         loop {

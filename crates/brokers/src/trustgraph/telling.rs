@@ -4,10 +4,12 @@ use super::broker::{Broker, Letter, Sent};
 use super::flow::{EXPLAINABILITY, NEXT, REQUEST, RESPONSE, RunningFlow};
 use super::librarian::Saving;
 use super::promises::{OpenDialog, ToldText};
+use futures_util::future::join_all;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_domain::broker as dialect;
+use trellis_domain::broker::{self as dialect, WideTriple};
 use trellis_domain::message::{AgentRequest, AgentResponse, ErrorInfo, message_type};
 use trellis_domain::rdf::{Quad, Term};
 use trellis_orchestrator::dialog::Dialog;
@@ -61,27 +63,25 @@ impl Teller {
             };
             let record = if let Item::Record(record) = &item { Some(Arc::clone(record)) } else { None };
             let was_told = record.as_ref().is_some_and(|record| record.header.seq <= dialog.told);
+            let mut drafts = Vec::new();
             if let Some(record) = &record {
                 for draft in projector.drafts(record) {
                     let (draft, documents) = with_documents_apart(draft);
                     for document in documents {
                         saving.put(document);
                     }
-                    if !was_told {
-                        self.explain(flow, &dialog, draft).await;
-                    }
+                    drafts.push(draft);
                 }
             }
             let out = messages.project(item);
             if was_told {
                 continue;
             }
-            for message in out {
-                is_heard = self.send(flow, &dialog, &message, is_heard).await == Sent::Queued;
-                if notes_texts {
-                    notes_texts = self.note_text(&dialog, &message).await?;
-                }
-            }
+            // The triple store and whoever asked do not wait for each other.
+            let explained = join_all(drafts.into_iter().map(|draft| self.explain(flow, &dialog, draft)));
+            let answered = self.send_all(flow, &dialog, &out, &mut is_heard, &mut notes_texts);
+            let (_, answered) = tokio::join!(explained, answered);
+            answered?;
             if let Some(record) = record {
                 dialog.told = record.header.seq;
                 self.note(&dialog).await?;
@@ -146,9 +146,26 @@ impl Teller {
 
     async fn explain(&self, flow: &RunningFlow, dialog: &OpenDialog, draft: Draft) {
         let Some(topic) = flow.topics.get(EXPLAINABILITY) else { return };
-        let body = triples(&with_origin(draft, dialog), &dialog.collection);
+        let body = written(&triples(&with_origin(draft, dialog), &dialog.collection));
         // As in the original, nothing ties it to a request.
         self.broker.publish_at_last(topic, Letter { id: "", body: &body, handed_on: 0 }).await;
+    }
+
+    async fn send_all(
+        &self,
+        flow: &RunningFlow,
+        dialog: &OpenDialog,
+        messages: &[AgentResponse],
+        is_heard: &mut bool,
+        notes_texts: &mut bool,
+    ) -> Result<(), NotOurs> {
+        for message in messages {
+            *is_heard = self.send(flow, dialog, message, *is_heard).await == Sent::Queued;
+            if *notes_texts {
+                *notes_texts = self.note_text(dialog, message).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn send(&self, flow: &RunningFlow, dialog: &OpenDialog, message: &AgentResponse, is_heard: bool) -> Sent {
@@ -159,9 +176,7 @@ impl Teller {
     }
 
     async fn respond(&self, flow: &RunningFlow, id: &str, message: &AgentResponse, wait: bool) -> Sent {
-        let mut body = dialect::response(message);
-        // Stock readers overlook it.
-        body["session_id"] = json!(message.session_id);
+        let body = written(&dialect::response(message).of_session(&message.session_id));
         let (topic, letter) = (flow.topics.needed(RESPONSE), Letter { id, body: &body, handed_on: 0 });
         let sent = if wait {
             self.broker.publish_to_somebody(topic, letter).await
@@ -182,7 +197,7 @@ impl Teller {
         request: &AgentRequest,
         last: &AgentResponse,
     ) -> Sent {
-        let body = dialect::request(&completion(request, last));
+        let body = written(&completion(request, last));
         let topic = flow.topics.get(NEXT).unwrap_or_else(|| flow.topics.needed(REQUEST));
         self.broker.publish_to_somebody(topic, Letter { id: &dialog.id, body: &body, handed_on: 0 }).await
     }
@@ -221,11 +236,22 @@ fn with_origin(mut draft: Draft, dialog: &OpenDialog) -> Draft {
     draft
 }
 
-fn triples(draft: &Draft, collection: &str) -> Value {
-    json!({
-        "metadata": { "id": draft.event.explain_id, "root": "", "collection": collection },
-        "triples": draft.event.quads.iter().map(dialect::triple).collect::<Vec<_>>(),
-    })
+/// What goes to the triple store.
+#[derive(Serialize)]
+struct Triples<'a> {
+    metadata: Value,
+    triples: Vec<WideTriple<'a>>,
+}
+
+fn triples<'a>(draft: &'a Draft, collection: &str) -> Triples<'a> {
+    Triples {
+        metadata: json!({ "id": draft.event.explain_id, "root": "", "collection": collection }),
+        triples: draft.event.quads.iter().map(dialect::triple).collect(),
+    }
+}
+
+fn written(message: &impl Serialize) -> String {
+    serde_json::to_string(message).expect("every key is a text")
 }
 
 fn completion(request: &AgentRequest, last: &AgentResponse) -> AgentRequest {

@@ -65,7 +65,7 @@ pub(crate) async fn answer(gateway: &Gateway, call: Call) -> Result<Value, Servi
                 return Err(ServiceError::new(Code::Agent, error.message));
             }
             if message.end_of_dialog {
-                let mut reply = dialect::response(&message);
+                let mut reply = json!(dialect::response(&message));
                 reply["answer"] = json!(message.content);
                 reply["thought"] = json!(thought);
                 reply["observation"] = json!(observation);

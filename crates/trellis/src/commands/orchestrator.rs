@@ -45,7 +45,9 @@ pub(crate) async fn run(global: &Global, flags: &OrchestratorFlags) -> Result<Ex
         app.orchestrator_with(operator, trustgraph.prompter(), outside, |others| trustgraph.tools(others));
     let runs = RunService::new(&orchestrator);
     let (stop, stopped) = watch::channel(false);
-    let indexing = tokio::spawn(app.store.index(stopped.clone()));
+    // The deployment's triple store has the graph. That of a folder nobody can ask before this process ends, and whoever does
+    // then takes in first what it lacks.
+    let indexed = app.store.is_asked().then(|| tokio::spawn(app.store.index(stopped.clone())));
     let mut workers = Serving::start_as(&orchestrator, app.worker_options(&[Role::Agent, Role::Aggregator]));
     let open = runs.count_open().await?;
     tracing::info!(id = flags.id, data = %app.store, open_runs = open, "serving a TrustGraph deployment");
@@ -68,7 +70,9 @@ pub(crate) async fn run(global: &Global, flags: &OrchestratorFlags) -> Result<Ex
         }
     };
     workers.drain_within(Duration::from_secs(flags.drain), &mut interrupt, taking).await?;
-    indexing.await.map_err(Failure::unexpected)?;
+    if let Some(indexing) = indexed {
+        indexing.await.map_err(Failure::unexpected)?;
+    }
     let open = runs.count_open().await?;
     tracing::info!(open_runs = open, "stopped");
     ended.map(|()| Exit::Ok)

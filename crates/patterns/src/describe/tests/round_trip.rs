@@ -36,9 +36,12 @@ fn told(records: &[Record]) -> [Vec<Quad>; 2] {
         ..AgentResponse::default()
     };
     let messages: Vec<_> = events(records).into_iter().map(message).collect();
-    [gateway::response, broker::response].map(|write| {
+    let wide = |sent: &AgentResponse| serde_json::to_string(&broker::response(sent)).unwrap();
+    let compact = |sent: &AgentResponse| gateway::response(sent).to_string();
+    let write: [&dyn Fn(&AgentResponse) -> String; 2] = [&compact, &wide];
+    write.map(|write| {
         let read = |sent: &AgentResponse| {
-            let read: AgentResponse = serde_json::from_str(&write(sent).to_string()).unwrap();
+            let read: AgentResponse = serde_json::from_str(&write(sent)).unwrap();
             assert_eq!(read, *sent, "nothing is lost on the way");
             read.explain_triples
         };
@@ -49,7 +52,8 @@ fn told(records: &[Record]) -> [Vec<Quad>; 2] {
 /// The whole graph of a run as a queue of triples carries it.
 fn stored(records: &[Record]) -> [Vec<Quad>; 2] {
     let quads = project(records);
-    let wide = quads.iter().map(|quad| serde_json::from_str(&broker::triple(quad).to_string()).unwrap());
+    let wide = quads.iter().map(|quad| serde_json::to_string(&broker::triple(quad)).unwrap());
+    let wide = wide.map(|text| serde_json::from_str(&text).unwrap());
     [wide.collect(), serde_json::from_str(&serde_json::to_string(&quads).unwrap()).unwrap()]
 }
 
