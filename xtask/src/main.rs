@@ -8,7 +8,9 @@ mod dist;
 mod environment;
 mod evaluate;
 mod fuseki;
+mod maven;
 mod page;
+mod pulsar;
 mod referees;
 mod served;
 mod servers;
@@ -57,7 +59,9 @@ fn main() -> Result<()> {
 
 fn test() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
-    // What comes over the network is not waited for: nothing that is built needs it.
+    // Small, and some of what is built needs it.
+    pulsar::fetch_protoc()?;
+    // The rest of what comes over the network is not waited for: nothing that is built needs it.
     let fetching = std::thread::spawn(fetch);
     run("cargo", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"])?;
     // As users build it: what only tests switch on must not be needed.
@@ -96,6 +100,7 @@ fn fetch_clients() -> Result<()> {
 
 /// The program as it is used, asked by clients that nobody here wrote.
 fn acceptance() -> Result<()> {
+    pulsar::fetch_protoc()?;
     fetch_clients()?;
     // As for the other tests, which need the program too: any other way would build everything once more.
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;
