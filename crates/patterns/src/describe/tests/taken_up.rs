@@ -8,7 +8,7 @@ use serde_json::Value;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::message::{AgentStep, PlanStep, StepStatus};
 use trellis_domain::rdf::Quad;
-use trellis_domain::record::{Accepted, Body, Name, REVISION, Reading, Record};
+use trellis_domain::record::{Accepted, Body, Ended, Name, REVISION, Reading, Record};
 use trellis_domain::run::Termination;
 use trellis_provenance::ONTOLOGY;
 use trellis_provenance::ontology::Ontology;
@@ -49,7 +49,7 @@ fn planned(revision: u32) -> Vec<Record> {
         .routed_to("plan-then-execute", routing("plan-then-execute"))
         .said(Name::step(3), step_answer("Known.", "alike"))
         .said(Name::synthesis(), priced(reply("", Reading::answered("So."))))
-        .ended(ending(Termination::PlanPartial, "So.", None));
+        .ended(Ended { missing: vec![1], ..ending(Termination::PlanPartial, "So.", None) });
     script.records
 }
 
@@ -132,6 +132,15 @@ fn whoever_reads_the_graph_sees_what_is_of_others() {
     assert_eq!(brought(&planned(REVISION)), ["/plan", "/step/0", "/step/1"]);
     assert_eq!(brought(&supervised()), ["/finding/0", "/finding/1"]);
     assert!(brought(&planned(7)).is_empty());
+}
+
+#[test]
+fn what_is_left_is_in_order_after_the_history_was_erased() {
+    for mut records in [planned(REVISION), supervised()] {
+        records[0].body = Body::from(Accepted { revision: REVISION, ..accepted("why?", None) });
+        is_in_order(&records);
+        assert!(!ids(&records).iter().any(|id| id == "/step/0" || id == "/finding/0"));
+    }
 }
 
 #[test]
