@@ -80,7 +80,7 @@ pub(crate) enum Heard {
 /// How messages of a topic are taken.
 #[derive(Debug, Clone)]
 pub(crate) enum Taking {
-    /// Everything that is published, while this listens. Acknowledged as it comes.
+    /// Everything that is published, while this listens. Acknowledged many at a time: nobody else gets what is not.
     Everything,
     /// Out of the queue that all with this name share. Whoever takes a message settles it.
     Shared { subscription: String },
@@ -90,8 +90,35 @@ impl Taking {
     /// How many messages RabbitMQ hands out before it hears of the first. What is shared, others may take meanwhile.
     const fn ahead(&self) -> u16 {
         match self {
-            Self::Everything => 64,
+            Self::Everything => 2 * AT_ONCE,
             Self::Shared { .. } => 1,
+        }
+    }
+}
+
+/// So many messages are acknowledged at once: one by one, that takes as long as reading them.
+const AT_ONCE: u16 = 32;
+/// Fewer are acknowledged when no more have come for so long. RabbitMQ closes channels that let it wait for half an hour.
+const NO_MORE: Duration = Duration::from_secs(5);
+
+/// Messages that were taken and not acknowledged yet.
+#[derive(Debug, Default)]
+struct Unacknowledged {
+    last: Option<Acker>,
+    count: u16,
+}
+
+impl Unacknowledged {
+    fn add(&mut self, received: &Received) {
+        self.last = Some(received.acker.clone());
+        self.count += 1;
+    }
+
+    async fn acknowledge(&mut self) {
+        self.count = 0;
+        if let Some(last) = self.last.take() {
+            // If RabbitMQ does not hear it, the channel is gone, and with it the queue that nobody else has.
+            drop(last.ack(BasicAckOptions { multiple: true }).await);
         }
     }
 }
@@ -303,17 +330,25 @@ impl Listening {
 
     async fn take_all(&self, open: &Arc<OpenConnection>, link: &mut Link, mut consumer: Consumer) -> Result<(), Gone> {
         self.heard.send(Heard::Listening).await.map_err(|_| Gone)?;
+        let mut unacknowledged = Unacknowledged::default();
         loop {
             let next = tokio::select! {
                 biased;
                 next = consumer.next() => next,
                 () = link.replaced(open) => return Ok(()),
                 () = self.heard.closed() => return Err(Gone),
+                () = self.setting.world.sleep(NO_MORE), if unacknowledged.count > 0 => {
+                    unacknowledged.acknowledge().await;
+                    continue;
+                }
             };
             let Some(Ok(delivery)) = next else { return Ok(()) };
             let received = read(delivery);
             if matches!(self.taking, Taking::Everything) {
-                received.acknowledge().await;
+                unacknowledged.add(&received);
+            }
+            if unacknowledged.count >= AT_ONCE {
+                unacknowledged.acknowledge().await;
             }
             self.heard.send(Heard::Message(received)).await.map_err(|_| Gone)?;
         }
