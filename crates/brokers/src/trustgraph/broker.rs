@@ -227,6 +227,8 @@ impl Broker {
         let published = open.confirmed.basic_publish(exchange.as_str().into(), "".into(), options, body, properties);
         match published.await.map_err(failed)?.await.map_err(failed)? {
             Confirmation::Ack(None) => Ok(Sent::Queued),
+            // Of several messages that RabbitMQ confirms at once, the client gives what came back to any: it may be another's.
+            Confirmation::Ack(Some(back)) if back.delivery.exchange.as_str() != exchange => Ok(Sent::Queued),
             Confirmation::Ack(Some(_)) => Ok(Sent::Unwanted),
             Confirmation::Nack(_) => Err(Unsent("RabbitMQ refused the message".to_owned())),
             Confirmation::NotRequested => Err(Unsent("nothing is confirmed".to_owned())),
