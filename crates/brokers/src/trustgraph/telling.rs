@@ -15,7 +15,6 @@ use trellis_domain::rdf::{Quad, Term};
 use trellis_orchestrator::dialog::Dialog;
 use trellis_orchestrator::ports::Notes;
 use trellis_orchestrator::{Item, RunService};
-use trellis_patterns::Projector;
 use trellis_patterns::wire::completed;
 use trellis_provenance::Draft;
 use trellis_provenance::vocabulary::{GRAPH_RETRIEVAL, prov};
@@ -49,7 +48,6 @@ impl Teller {
         let mut following = self.runs.follow(&dialog.scope.workspace, &dialog.run, 0);
         let mut messages = Dialog::new(dialog.run.clone(), dialog.streaming);
         let mut notes_texts = dialog.streaming && self.read_texts(&dialog, &mut messages).await;
-        let mut projector = Projector::new();
         let saving = Saving::start(flow, self.librarian_timeout);
         // Whether the last response found somebody. If not, the next ones do not wait for anybody either.
         let mut is_heard = true;
@@ -63,22 +61,20 @@ impl Teller {
             };
             let record = if let Item::Record(record) = &item { Some(Arc::clone(record)) } else { None };
             let was_told = record.as_ref().is_some_and(|record| record.header.seq <= dialog.told);
-            let mut drafts = Vec::new();
-            if let Some(record) = &record {
-                for draft in projector.drafts(record) {
-                    let (draft, documents) = with_documents_apart(draft);
-                    for document in documents {
-                        saving.put(document);
-                    }
-                    drafts.push(draft);
+            let (out, drafts) = messages.project_with_drafts(item);
+            let mut explanations = Vec::with_capacity(drafts.len());
+            for draft in drafts {
+                let (draft, documents) = with_documents_apart(draft);
+                for document in documents {
+                    saving.put(document);
                 }
+                explanations.push(draft);
             }
-            let out = messages.project(item);
             if was_told {
                 continue;
             }
             // The triple store and whoever asked do not wait for each other.
-            let explained = join_all(drafts.into_iter().map(|draft| self.explain(flow, &dialog, draft)));
+            let explained = join_all(explanations.into_iter().map(|draft| self.explain(flow, &dialog, draft)));
             let answered = self.send_all(flow, &dialog, &out, &mut is_heard, &mut notes_texts);
             let (_, answered) = tokio::join!(explained, answered);
             answered?;
