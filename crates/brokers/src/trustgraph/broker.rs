@@ -246,7 +246,8 @@ impl Broker {
 
     /// Hears a topic until whoever listens has gone. What is not taken yet waits at RabbitMQ.
     pub(crate) fn listen(self: &Arc<Self>, topic: &Topic, taking: &Taking) -> mpsc::Receiver<Heard> {
-        let (heard, receiver) = mpsc::channel(1);
+        // What comes at once is passed on at once.
+        let (heard, receiver) = mpsc::channel(usize::from(taking.ahead()));
         let listening =
             Listening { setting: self.setting.clone(), topic: topic.clone(), taking: taking.clone(), heard };
         self.tasks.spawn(listening.run(self.consuming.clone()));

@@ -73,14 +73,18 @@ impl Teller {
             if was_told {
                 continue;
             }
+            let is_silent = out.is_empty() && explanations.is_empty();
             // The triple store and whoever asked do not wait for each other.
             let explained = join_all(explanations.into_iter().map(|draft| self.explain(flow, &dialog, draft)));
             let answered = self.send_all(flow, &dialog, &out, &mut is_heard, &mut notes_texts);
-            let (_, answered) = tokio::join!(explained, answered);
+            let (answered, _) = tokio::join!(answered, explained);
             answered?;
             if let Some(record) = record {
                 dialog.told = record.header.seq;
-                self.note(&dialog).await?;
+                // One that tells nothing may be read again.
+                if !is_silent {
+                    self.note(&dialog).await?;
+                }
             }
         }
         saving.finish().await;
