@@ -8,8 +8,10 @@ mod dist;
 mod environment;
 mod evaluate;
 mod fuseki;
+mod maven;
 mod page;
 mod programs;
+mod pulsar;
 mod referees;
 mod served;
 mod servers;
@@ -55,7 +57,9 @@ fn main() -> Result<()> {
 
 fn test() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
-    // What comes over the network is not waited for: nothing that is built needs it.
+    // Small, and some of what is built needs it.
+    pulsar::fetch_protoc()?;
+    // The rest of what comes over the network is not waited for: nothing that is built needs it.
     let fetching = std::thread::spawn(fetch);
     run("cargo", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"])?;
     let programs = programs::build()?;
@@ -117,6 +121,7 @@ fn fetch_clients() -> Result<()> {
 
 /// The program as it is used, asked by clients that nobody here wrote.
 fn acceptance() -> Result<()> {
+    pulsar::fetch_protoc()?;
     fetch_clients()?;
     // As for the other tests, which need the program too: any other way would build everything once more.
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;

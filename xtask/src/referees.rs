@@ -1,7 +1,7 @@
 //! Material that others have made to judge agents: tasks of tau2-bench and attacks of `AgentDojo` (PyPI `inspect_evals`), calls
 //! of the Berkeley Function Calling Leaderboard (PyPI `bfcl-eval`). It goes to `target/referees`.
 
-use crate::{environment, root, run, run_with};
+use crate::{environment, pulsar, root, run, run_with};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,7 @@ pub(crate) fn fetch(python: &Path) -> Result<()> {
 
 /// Everything that is judged with it, and not only a sample.
 pub(crate) fn judge() -> Result<()> {
+    pulsar::fetch_protoc()?;
     fetch(&environment::install("clients", "acceptance/requirements.txt")?)?;
     run("cargo", &["test", "--workspace", "--all-features", "--no-run", "--quiet"])?;
     let tests =

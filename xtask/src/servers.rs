@@ -1,8 +1,8 @@
-//! `cargo xtask servers`: the servers that tests start, out of Debian's packages, and one of Maven Central.
+//! `cargo xtask servers`: the servers that tests start, out of Debian's packages, and two of Maven Central.
 //!
 //! Packages are unpacked into `target/servers` instead of being installed: that needs no root, and nothing starts by itself.
 
-use crate::{fuseki, root};
+use crate::{fuseki, pulsar, root};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,8 +39,10 @@ const WANTED: [Wanted; 4] = [
 /// Gets what the machine has not, once.
 pub(crate) fn install() -> Result<()> {
     let folder = root()?.join("target/servers");
+    pulsar::fetch_protoc()?;
     unpack_missing(&folder)?;
-    fuseki::fetch(&folder.join("root"))
+    fuseki::fetch(&folder.join("root"))?;
+    pulsar::fetch_server(&folder.join("root"))
 }
 
 fn unpack_missing(folder: &Path) -> Result<()> {

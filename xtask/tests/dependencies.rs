@@ -22,9 +22,10 @@ const LICENCES: [&str; 11] = [
 ];
 
 /// Other licences, each for one crate.
-const EXCEPTIONS: [(&str, &str); 2] = [
+const EXCEPTIONS: [(&str, &str); 3] = [
     // Root certificates as data, for platforms without a store of their own.
     ("webpki-root-certs", "CDLA-Permissive-2.0"),
+    ("webpki-roots", "CDLA-Permissive-2.0"),
     // Public domain; only while building, below the reader of Parquet.
     ("tiny-keccak", "CC0-1.0"),
 ];
@@ -47,6 +48,7 @@ const BANS: [Ban; 3] = [
             "deadpool-postgres",
             "hickory-net",
             "lapin",
+            "pulsar",
             "rmcp",
             "tantivy-common",
             "tokio-postgres",

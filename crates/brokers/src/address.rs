@@ -12,7 +12,7 @@ pub struct BrokerAddress {
     pub(crate) port: u16,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
-    /// Only RabbitMQ has virtual hosts.
+    /// RabbitMQ: the virtual host; Pulsar: tenant and namespace.
     pub(crate) virtual_host: String,
 }
 
@@ -20,24 +20,35 @@ pub struct BrokerAddress {
 pub enum BrokerKind {
     RabbitMq,
     Nats,
+    /// Only with the feature `pulsar`.
+    Pulsar,
 }
+
+/// The tenant and namespace that each Pulsar has.
+const PUBLIC: &str = "public/default";
 
 /// Why an address is not one. It says nothing of what was written, because a password may be in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     #[error(
-        "the address of the broker cannot be read ({0}); write amqp://user:password@host:port/virtual-host or \
-         nats://user:password@host:port, and / : @ % # ? in user, password or virtual host as %2F %3A %40 %25 %23 %3F"
+        "the address of the broker cannot be read ({0}); write amqp://user:password@host:port/virtual-host, \
+         nats://user:password@host:port or pulsar://user:password@host:port/tenant/namespace, and / : @ % # ? in user, password or virtual host as %2F %3A %40 %25 %23 %3F"
     )]
     Unreadable(String),
-    #[error("there is no broker for {0}:// addresses; there are amqp://, amqps://, nats:// and tls:// (NATS over TLS)")]
+    #[error(
+        "there is no broker for {0}:// addresses; there are amqp://, amqps://, nats://, tls:// (NATS over TLS), pulsar:// and \
+         pulsar+ssl://"
+    )]
     UnknownScheme(String),
+    #[error("this program was built without Pulsar; build it with the feature `pulsar`")]
+    NotBuilt,
     #[error("the address of the broker has {0}, which means nothing here")]
     Superfluous(&'static str),
 }
 
 impl BrokerAddress {
-    /// Reads `amqp://user:password@host:port/virtual-host`, `amqps://…`, `nats://user:password@host:port` or `tls://…`.
+    /// Reads `amqp://user:password@host:port/virtual-host`, `amqps://…`, `nats://user:password@host:port`, `tls://…`,
+    /// `pulsar://user:password@host:port/tenant/namespace` or `pulsar+ssl://…`.
     ///
     /// ```
     /// use trellis_brokers::BrokerAddress;
@@ -53,6 +64,8 @@ impl BrokerAddress {
             "amqps" => (BrokerKind::RabbitMq, true, 5671),
             "nats" => (BrokerKind::Nats, false, 4222),
             "tls" => (BrokerKind::Nats, true, 4222),
+            "pulsar" => (BrokerKind::Pulsar, false, 6650),
+            "pulsar+ssl" => (BrokerKind::Pulsar, true, 6651),
             other => return Err(AddressError::UnknownScheme(other.to_owned())),
         };
         if url.query().is_some() {
@@ -73,6 +86,11 @@ impl BrokerAddress {
             (BrokerKind::RabbitMq, path) => plain(path)?,
             (BrokerKind::Nats, "") => String::new(),
             (BrokerKind::Nats, _) => return Err(AddressError::Superfluous("a path")),
+            (BrokerKind::Pulsar, "") => PUBLIC.to_owned(),
+            (BrokerKind::Pulsar, path) if path.split('/').filter(|part| !part.is_empty()).count() != 2 => {
+                return Err(unreadable("after the host of Pulsar come its tenant and namespace, or nothing"));
+            }
+            (BrokerKind::Pulsar, path) => plain(path.trim_end_matches('/'))?,
         };
         let user = (!url.username().is_empty()).then(|| plain(url.username())).transpose()?;
         let password = url.password().map(plain).transpose()?;
@@ -111,6 +129,8 @@ impl fmt::Display for BrokerAddress {
             (BrokerKind::RabbitMq, true) => "amqps",
             (BrokerKind::Nats, false) => "nats",
             (BrokerKind::Nats, true) => "tls",
+            (BrokerKind::Pulsar, false) => "pulsar",
+            (BrokerKind::Pulsar, true) => "pulsar+ssl",
         };
         write!(f, "{scheme}://")?;
         if let Some(user) = &self.user {
@@ -119,7 +139,7 @@ impl fmt::Display for BrokerAddress {
         if self.host.contains(':') { write!(f, "[{}]", self.host) } else { f.write_str(&self.host) }?;
         write!(f, ":{}", self.port)?;
         match self.virtual_host.as_str() {
-            "" | "/" => Ok(()),
+            "" | "/" | PUBLIC => Ok(()),
             name => write!(f, "/{name}"),
         }
     }
@@ -159,6 +179,8 @@ mod tests {
         assert_eq!((address.user, address.password), (None, None));
         assert_eq!((parsed("amqps://mq").port, parsed("amqps://mq").tls), (5671, true));
         assert_eq!((parsed("nats://n").port, parsed("tls://n").tls), (4222, true));
+        assert_eq!((parsed("pulsar://p").port, parsed("pulsar://p").virtual_host.as_str()), (6650, "public/default"));
+        assert_eq!((parsed("pulsar+ssl://p").port, parsed("pulsar+ssl://p").tls), (6651, true));
     }
 
     #[test]
@@ -170,11 +192,16 @@ mod tests {
         // The usual way to write the first virtual host, and what is not escaped after all.
         assert_eq!(parsed("amqp://mq/%2f").virtual_host, "/");
         assert_eq!(parsed("amqp://mq/100%").virtual_host, "100%");
+        let pulsar = parsed("pulsar://p/mine/agents/");
+        assert_eq!(
+            (pulsar.virtual_host.as_str(), pulsar.to_string().as_str()),
+            ("mine/agents", "pulsar://p:6650/mine/agents")
+        );
     }
 
     #[test]
     fn nothing_that_is_shown_has_the_password() {
-        for text in ["amqp://ann:s3cret@mq/v", "nats://ann:s3cret@n:1"] {
+        for text in ["amqp://ann:s3cret@mq/v", "nats://ann:s3cret@n:1", "pulsar+ssl://ann:s3cret@p/t/n"] {
             let address = parsed(text);
             assert!(!format!("{address} {address:?} {address:#?}").contains("s3cret"));
             assert!(address.to_string().contains("ann@"));
@@ -186,6 +213,8 @@ mod tests {
             "amqp://:s3cret@mq",
             "kafka://ann:s3cret@k",
             "nats://ann:s3cret@n/path",
+            "pulsar://ann:s3cret@p/tenant",
+            "pulsar://ann:s3cret@p/tenant/namespace/topic",
             "amqp://ann:s3cret@mq?heartbeat=1",
             "amqp://ann:s3cret@mq#part",
             "ann:s3cret",

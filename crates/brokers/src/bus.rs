@@ -2,6 +2,8 @@
 
 use crate::address::{AddressError, BrokerAddress, BrokerKind};
 use crate::names::Names;
+#[cfg(feature = "pulsar")]
+use crate::pulsar;
 use crate::{nats, rabbitmq};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +25,7 @@ pub struct BusOptions {
     pub lanes: u16,
     /// How many wake-ups of one lane a process holds at most, those that are being handled included.
     pub prefetch: u16,
-    /// How many wake-ups a broker keeps: of a lane in RabbitMQ, of all in NATS. More are refused, and found by a sweep.
+    /// How many wake-ups a broker keeps: of a lane in RabbitMQ and Pulsar, of all in NATS. More are refused, and found by a sweep.
     pub longest_queue: u32,
     /// RabbitMQ only.
     pub queue_kind: QueueKind,
@@ -99,7 +101,7 @@ pub enum BusError {
     Unusable { address: String, reason: String },
 }
 
-/// What both brokers work with.
+/// What all brokers work with.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
     pub(crate) address: BrokerAddress,
@@ -117,6 +119,10 @@ pub async fn connect(address: &str, options: &BusOptions, world: Arc<dyn World>)
     let connected = match setting.address.kind() {
         BrokerKind::RabbitMq => rabbitmq::connect(&setting).await,
         BrokerKind::Nats => nats::connect(&setting).await,
+        #[cfg(feature = "pulsar")]
+        BrokerKind::Pulsar => pulsar::connect(&setting).await,
+        #[cfg(not(feature = "pulsar"))]
+        BrokerKind::Pulsar => return Err(AddressError::NotBuilt.into()),
     };
     connected.map_err(|reason| BusError::Unusable { address: setting.address.to_string(), reason })
 }

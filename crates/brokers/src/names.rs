@@ -49,7 +49,7 @@ impl Names {
         Lane { role, number: u16::from_be_bytes([hash[0], hash[1]]) % self.lanes }
     }
 
-    /// RabbitMQ: the queue of a lane.
+    /// RabbitMQ: the queue, Pulsar: the topic of a lane.
     pub(crate) fn queue(&self, lane: Lane) -> String {
         format!("{}.wake-ups.{}.{}", self.deployment, lane.role(), lane.number)
     }
@@ -59,7 +59,7 @@ impl Names {
         format!("{}.wake-ups.set-aside", self.deployment)
     }
 
-    /// RabbitMQ: the exchange, NATS: the subject of what processes tell each other.
+    /// RabbitMQ: the exchange, NATS: the subject, Pulsar: the topic of what processes tell each other.
     pub(crate) fn notices(&self) -> String {
         format!("{}.notices", self.deployment)
     }

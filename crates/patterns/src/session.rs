@@ -40,6 +40,8 @@ pub struct Session {
     outages: Arc<Outages>,
     /// What subagents of others have found, by the history that came with the question.
     found_before: Vec<Member>,
+    /// Whether there is a plan in it that a session of plans can go on with.
+    has_plan_begun: bool,
 }
 
 /// A request that names no state is in this one.
@@ -58,6 +60,7 @@ impl Session {
             usage: Usage::default(),
             outages: Arc::default(),
             found_before: Vec::new(),
+            has_plan_begun: false,
         }
     }
 
@@ -110,6 +113,7 @@ impl Session {
             self.count(&record.body);
             if let Some(accepted) = record.body.as_accepted() {
                 self.found_before = taken_up::findings(&record.header.session, accepted);
+                self.has_plan_begun = !taken_up::plan(accepted).is_empty();
             }
             self.order.push(name.clone());
             if record.body.as_told().is_some() {
@@ -355,8 +359,8 @@ impl Session {
 
     /// The plan of others that the session goes on with; empty if it makes its own.
     pub(crate) fn plan_begun(&self) -> &[PlanStep] {
-        let accepted = self.accepted().filter(|_| self.is_routed_to(known::PLAN));
-        accepted.map(taken_up::plan).unwrap_or_default()
+        let accepted = self.accepted().filter(|_| self.has_plan_begun && self.is_routed_to(known::PLAN));
+        accepted.map(|accepted| taken_up::newest_plan(&accepted.history)).unwrap_or_default()
     }
 
     /// What subagents of others have found, if the session puts that together; empty if it sends out its own.
@@ -527,7 +531,7 @@ impl Session {
         let history = self.accepted().map(|accepted| accepted.history.as_slice()).unwrap_or_default();
         let (plan, found) = (self.plan_begun(), self.found_before());
         let has_place = |step: &AgentStep| {
-            !plan.is_empty() && !step.plan.is_empty() || !found.is_empty() && !step.subagent_results.is_empty()
+            !plan.is_empty() && !step.plan.is_empty() || !found.is_empty() && taken_up::is_join(step)
         };
         history.iter().filter(|step| !has_place(step)).cloned().collect()
     }

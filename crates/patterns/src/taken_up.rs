@@ -17,6 +17,8 @@ use trellis_domain::usage::Usage;
 const SINCE: u32 = 8;
 /// So many steps of a plan, and so many findings, are taken up: each is a node of the graph.
 const MOST: usize = 200;
+/// Goals and hints have so many characters at most: longer ones of our own planner are cut, and every prompt shows them whole.
+pub(crate) const GOAL_CHARS: usize = 2_000;
 
 /// The plan as it stood last; empty if there is none.
 pub fn newest_plan(history: &[AgentStep]) -> &[PlanStep] {
@@ -37,7 +39,16 @@ pub fn check_plan(plan: &[PlanStep]) -> Result<(), String> {
     if plan.iter().all(|step| step.status == StepStatus::Revised) {
         return Err("no step of it is in force".to_owned());
     }
-    for (number, step) in plan.iter().enumerate().filter(|(_, step)| step.status != StepStatus::Revised) {
+    for (number, step) in plan.iter().enumerate() {
+        if step.depends_on.len() > plan.len() {
+            return Err(format!("step {number} builds on more steps than there are"));
+        }
+        if [&step.goal, &step.tool_hint].into_iter().any(|text| text.chars().nth(GOAL_CHARS).is_some()) {
+            return Err(format!("step {number} is told with more than {GOAL_CHARS} characters"));
+        }
+        if step.status == StepStatus::Revised {
+            continue;
+        }
         if step.goal.trim().is_empty() {
             return Err(format!("step {number} has no goal"));
         }
@@ -59,16 +70,21 @@ fn can_rest_on(plan: &[PlanStep], step: &PlanStep, other: u32) -> bool {
 
 /// Takes away, again and again, what rests on nothing that is left: only circles remain.
 fn waits_for_itself(plan: &[PlanStep]) -> bool {
-    let mut free: BTreeSet<u32> = BTreeSet::new();
+    let mut free = vec![false; plan.len()];
     loop {
-        let rests = |step: &PlanStep| step.depends_on.iter().all(|other| free.contains(other));
-        let found = (0_u32..).zip(plan).filter(|(_, step)| step.status == StepStatus::Revised || rests(step));
-        let found: BTreeSet<u32> = found.map(|(number, _)| number).collect();
-        if found.len() == free.len() {
-            return free.len() < plan.len();
+        let is_free = |other: &u32| usize::try_from(*other).is_ok_and(|other| free.get(other) == Some(&true));
+        let rests = |step: &PlanStep| step.status == StepStatus::Revised || step.depends_on.iter().all(is_free);
+        let found: Vec<_> = plan.iter().map(rests).collect();
+        if found == free {
+            return free.contains(&false);
         }
         free = found;
     }
+}
+
+/// The steps that one builds on, each once.
+pub(crate) fn needs(step: &PlanStep) -> Vec<u32> {
+    step.depends_on.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Whether the findings of a history can be put together as they are; if not, why.
@@ -82,8 +98,12 @@ pub fn check_findings(history: &[AgentStep]) -> Result<(), String> {
 
 /// What was found for which goal, join by join.
 fn found(history: &[AgentStep]) -> impl Iterator<Item = (&String, &String)> {
-    let joins = history.iter().filter(|step| step.step_type == step_type::SYNTHESISE);
-    joins.flat_map(|step| &step.subagent_results)
+    history.iter().filter(|step| is_join(step)).flat_map(|step| &step.subagent_results)
+}
+
+/// Whether a step has the findings of others.
+pub(crate) fn is_join(step: &AgentStep) -> bool {
+    step.step_type == step_type::SYNTHESISE && !step.subagent_results.is_empty()
 }
 
 /// The plan that a session of plans goes on with; empty if it makes its own.

@@ -59,6 +59,27 @@ fn a_plan_that_cannot_go_on_says_why() {
 }
 
 #[test]
+fn a_plan_that_says_too_much_is_not_gone_on_with() {
+    let because = |why: &str| Err(why.to_owned());
+    let on_more = "step 0 builds on more steps than there are";
+    // Also what was planned anew: all of it would be told.
+    assert_eq!(check_plan(&plan_of(&[(Revised, &[0, 0, 0]), (Pending, &[])])), because(on_more));
+    assert_eq!(check_plan(&plan_of(&[(Completed, &[]), (Pending, &[0, 0])])), Ok(()));
+    let with = |goal: usize, hint: usize| {
+        let (goal, tool_hint) = ("ü".repeat(goal), "x".repeat(hint));
+        vec![PlanStep { goal, tool_hint, ..plan_of(&[(Pending, &[])]).remove(0) }]
+    };
+    assert_eq!(check_plan(&with(2_000, 2_000)), Ok(()));
+    for long in [with(2_001, 0), with(1, 2_001)] {
+        assert_eq!(check_plan(&long), because("step 0 is told with more than 2000 characters"));
+    }
+    let long_circle: Vec<Vec<u32>> =
+        (0..200).map(|number| (0..200).filter(|other| *other != number).collect()).collect();
+    let long_circle: Vec<_> = long_circle.iter().map(|others| (Pending, others.as_slice())).collect();
+    assert_eq!(check_plan(&plan_of(&long_circle)), because("its steps wait for one another"));
+}
+
+#[test]
 fn the_plan_that_counts_is_the_newest() {
     let with = |status| AgentStep { plan: plan_of(&[(status, &[])]), ..AgentStep::default() };
     let history = [with(Pending), with(Completed), AgentStep::default()];

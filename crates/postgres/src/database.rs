@@ -29,7 +29,8 @@ pub struct DatabaseSettings {
     pub schema: String,
     /// What the server lists this process's connections as; see [`crate::application`].
     pub application: String,
-    /// Connections that read and claim. Half as many more are for the queue and the stream, and committers have their own.
+    /// Connections that read. Half as many more claim, serve the queue and the stream and write the graph's view, and committers
+    /// have their own.
     pub connections: usize,
     /// A statement that takes longer is given up.
     pub statement_timeout: Duration,
@@ -78,9 +79,13 @@ impl DatabaseSettings {
 /// Transactions of commits that are under way at once, from one process.
 pub(crate) const LANES: usize = 4;
 /// Whoever commits or claims knows the keys. How a statement is executed is decided once, often while tables are small and
-/// reading all of one is the quickest way; it would stay so until the server counts the rows again.
-const BY_KEYS: &str = " -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off";
+/// reading all of one is the quickest way; it would stay so until the server counts the rows again. What has to be read so
+/// all the same counts as very dear, and must not be compiled for that.
+const BY_KEYS: &str = " -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
 
+/// Connections that claim, serve the queue and the stream and write the view, at least: whoever writes the view holds one for
+/// long, and a claim that is renewed too late is lost.
+const CASUAL: usize = 4;
 /// Connections for looks into the graph, besides half as many as read and claim. They are made when they are needed.
 const LOOKS: usize = 4;
 
@@ -126,7 +131,7 @@ impl Database {
                 .map_err(|error| OpenError::Unreachable(error.to_string()))
         };
         let (readers, committers) = (pool(settings.connections, "")?, pool(LANES, BY_KEYS)?);
-        let casual = pool(settings.connections / 2, &format!("{BY_KEYS} -c synchronous_commit=off"))?;
+        let casual = pool((settings.connections / 2).max(CASUAL), &format!("{BY_KEYS} -c synchronous_commit=off"))?;
         let lookers = pool(settings.connections / 2 + LOOKS, "")?;
         let mut client = readers.get().await.map_err(|error| match no_connection(error) {
             JournalError::Unavailable(why) | JournalError::Damaged(why) => OpenError::Unreachable(why),

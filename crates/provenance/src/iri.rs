@@ -209,6 +209,11 @@ pub fn path_of(iri: &str) -> Option<&str> {
     path.split('#').next()
 }
 
+/// Whether it is the node of the steps that a caller brought along.
+pub fn is_brought_history(iri: &str) -> bool {
+    path_of(iri) == Some("history")
+}
+
 /// The iteration that an agent IRI belongs to.
 pub fn iteration_of(iri: &str) -> Option<u32> {
     path_of(iri)?.split('/').next()?.strip_prefix('i')?.parse().ok()

@@ -88,9 +88,9 @@ impl Deref for Fuseki {
 }
 
 /// The machine's: what Debian has of it cannot be unpacked elsewhere.
-fn java() -> PathBuf {
+pub(crate) fn java() -> PathBuf {
     let java = PathBuf::from("/usr/bin/java");
-    assert!(java.exists(), "Fuseki needs Java 17 or newer: `apt-get install openjdk-17-jre-headless`");
+    assert!(java.exists(), "Fuseki and Pulsar need Java 17 or newer: `apt-get install openjdk-17-jre-headless`");
     java
 }
 

@@ -10,6 +10,7 @@ mod owned;
 mod postgres;
 mod programs;
 mod proxy;
+mod pulsar;
 mod rabbitmq;
 
 pub use fuseki::Fuseki;
@@ -17,4 +18,5 @@ pub use nats::Nats;
 pub use owned::Server;
 pub use postgres::{Postgres, postgres_program};
 pub use proxy::Proxy;
+pub use pulsar::Pulsar;
 pub use rabbitmq::{RabbitMq, RabbitMqOptions};

@@ -74,8 +74,8 @@ pub(crate) struct Shared {
     /// `TRELLIS_STATE` if no folder is named with --data
     #[arg(long, value_name = "URL")]
     pub(crate) state: Option<String>,
-    /// What wakes these processes up: amqp://… (RabbitMQ) or nats://… (JetStream); else `TRELLIS_BUS`, else the state
-    /// itself
+    /// What wakes these processes up: amqp://… (RabbitMQ), nats://… (JetStream) or, in programs that were built with it,
+    /// pulsar://… (Pulsar); else `TRELLIS_BUS`, else the state itself
     #[arg(long, value_name = "URL")]
     pub(crate) bus: Option<String>,
     /// SPARQL 1.1 endpoint that keeps the graph of finished runs, as http(s)://USER@HOST:3030/DATASET, also of a folder;

@@ -1,6 +1,6 @@
 //! The deployment's RabbitMQ, with exchanges, queues and properties as the original has them.
 
-use super::topic::Topic;
+use super::topic::{Class, Topic};
 use crate::address::BrokerAddress;
 use crate::back_off::BackOff;
 use crate::bus::{BusOptions, Setting};
@@ -11,16 +11,16 @@ use crate::tasks::Tasks;
 use futures_util::StreamExt as _;
 use lapin::message::Delivery;
 use lapin::options::{
-    BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicPublishOptions, BasicQosOptions,
+    BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicPublishOptions, BasicQosOptions, ConfirmSelectOptions,
     ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Acker, BasicProperties, Channel, Confirmation, Consumer, ExchangeKind};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{OnceCell, mpsc};
 use trellis_orchestrator::ports::World;
 
 /// The property that ties a response to its request.
@@ -47,6 +47,16 @@ pub(crate) struct Broker {
 struct Declared {
     connection: Weak<OpenConnection>,
     exchanges: BTreeSet<String>,
+    channels: Arc<Channels>,
+}
+
+/// Where messages are published and confirmed. RabbitMQ confirms several messages of a channel at once, and the client then
+/// gives what came back to any of them: what nobody has a queue for must not pass for sent in place of something else.
+#[derive(Debug, Default)]
+struct Channels {
+    flow: OnceCell<Channel>,
+    requests: OnceCell<Channel>,
+    responses: OnceCell<Channel>,
 }
 
 /// A message on its way.
@@ -80,7 +90,7 @@ pub(crate) enum Heard {
 /// How messages of a topic are taken.
 #[derive(Debug, Clone)]
 pub(crate) enum Taking {
-    /// Everything that is published, while this listens. Acknowledged as it comes.
+    /// Everything that is published, while this listens. Acknowledged many at a time: nobody else gets what is not.
     Everything,
     /// Out of the queue that all with this name share. Whoever takes a message settles it.
     Shared { subscription: String },
@@ -90,8 +100,35 @@ impl Taking {
     /// How many messages RabbitMQ hands out before it hears of the first. What is shared, others may take meanwhile.
     const fn ahead(&self) -> u16 {
         match self {
-            Self::Everything => 64,
+            Self::Everything => 2 * AT_ONCE,
             Self::Shared { .. } => 1,
+        }
+    }
+}
+
+/// So many messages are acknowledged at once: one by one, that takes as long as reading them.
+const AT_ONCE: u16 = 32;
+/// Fewer are acknowledged when no more have come for so long. RabbitMQ closes channels that let it wait for half an hour.
+const NO_MORE: Duration = Duration::from_secs(5);
+
+/// Messages that were taken and not acknowledged yet.
+#[derive(Debug, Default)]
+struct Unacknowledged {
+    last: Option<Acker>,
+    count: u16,
+}
+
+impl Unacknowledged {
+    fn add(&mut self, received: &Received) {
+        self.last = Some(received.acker.clone());
+        self.count += 1;
+    }
+
+    async fn acknowledge(&mut self) {
+        self.count = 0;
+        if let Some(last) = self.last.take() {
+            // If RabbitMQ does not hear it, the channel is gone, and with it the queue that nobody else has.
+            drop(last.ack(BasicAckOptions { multiple: true }).await);
         }
     }
 }
@@ -180,9 +217,10 @@ impl Broker {
             Unsent(described(&error))
         };
         let exchange = topic.exchange();
-        if !self.is_declared(open, &exchange) {
-            declare_exchange(&open.confirmed, &exchange).await.map_err(failed)?;
-            self.declared.lock().exchanges.insert(exchange.clone());
+        let channel = self.channel(open, topic.class).await.map_err(failed)?;
+        if !self.declared_over(open).exchanges.contains(&exchange) {
+            declare_exchange(&channel, &exchange).await.map_err(failed)?;
+            self.declared_over(open).exchanges.insert(exchange.clone());
         }
         let mut headers = FieldTable::default();
         if !letter.id.is_empty() {
@@ -197,27 +235,46 @@ impl Broker {
             .with_headers(headers);
         let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
         let body = letter.body.as_bytes();
-        let published = open.confirmed.basic_publish(exchange.as_str().into(), "".into(), options, body, properties);
+        let published = channel.basic_publish(exchange.as_str().into(), "".into(), options, body, properties);
         match published.await.map_err(failed)?.await.map_err(failed)? {
             Confirmation::Ack(None) => Ok(Sent::Queued),
+            // Of several messages that RabbitMQ confirms at once, the client gives what came back to any: it may be another's.
+            Confirmation::Ack(Some(back)) if back.delivery.exchange.as_str() != exchange => Ok(Sent::Queued),
             Confirmation::Ack(Some(_)) => Ok(Sent::Unwanted),
             Confirmation::Nack(_) => Err(Unsent("RabbitMQ refused the message".to_owned())),
             Confirmation::NotRequested => Err(Unsent("nothing is confirmed".to_owned())),
         }
     }
 
-    /// Whether an exchange was declared over this connection. With a new one, all are declared again.
-    fn is_declared(&self, open: &Arc<OpenConnection>, exchange: &str) -> bool {
+    /// The channel for messages of a class, opened with the first of them.
+    async fn channel(&self, open: &Arc<OpenConnection>, class: Class) -> lapin::Result<Channel> {
+        let channels = Arc::clone(&self.declared_over(open).channels);
+        let channel = match class {
+            Class::Flow => &channels.flow,
+            Class::Request => &channels.requests,
+            Class::Response | Class::Notify => &channels.responses,
+        };
+        let opened = channel.get_or_try_init(|| async {
+            let channel = open.new_channel().await?;
+            channel.confirm_select(ConfirmSelectOptions::default()).await?;
+            Ok::<_, lapin::Error>(channel)
+        });
+        opened.await.cloned()
+    }
+
+    /// What was declared over this connection. With a new one, everything is declared again.
+    fn declared_over(&self, open: &Arc<OpenConnection>) -> MutexGuard<'_, Declared> {
         let mut declared = self.declared.lock();
         if !std::ptr::eq(declared.connection.as_ptr(), Arc::as_ptr(open)) {
-            *declared = Declared { connection: Arc::downgrade(open), exchanges: BTreeSet::new() };
+            *declared = Declared { connection: Arc::downgrade(open), ..Declared::default() };
         }
-        declared.exchanges.contains(exchange)
+        declared
     }
 
     /// Hears a topic until whoever listens has gone. What is not taken yet waits at RabbitMQ.
     pub(crate) fn listen(self: &Arc<Self>, topic: &Topic, taking: &Taking) -> mpsc::Receiver<Heard> {
-        let (heard, receiver) = mpsc::channel(1);
+        // What comes at once is passed on at once.
+        let (heard, receiver) = mpsc::channel(usize::from(taking.ahead()));
         let listening =
             Listening { setting: self.setting.clone(), topic: topic.clone(), taking: taking.clone(), heard };
         self.tasks.spawn(listening.run(self.consuming.clone()));
@@ -303,17 +360,25 @@ impl Listening {
 
     async fn take_all(&self, open: &Arc<OpenConnection>, link: &mut Link, mut consumer: Consumer) -> Result<(), Gone> {
         self.heard.send(Heard::Listening).await.map_err(|_| Gone)?;
+        let mut unacknowledged = Unacknowledged::default();
         loop {
             let next = tokio::select! {
                 biased;
                 next = consumer.next() => next,
                 () = link.replaced(open) => return Ok(()),
                 () = self.heard.closed() => return Err(Gone),
+                () = self.setting.world.sleep(NO_MORE), if unacknowledged.count > 0 => {
+                    unacknowledged.acknowledge().await;
+                    continue;
+                }
             };
             let Some(Ok(delivery)) = next else { return Ok(()) };
             let received = read(delivery);
             if matches!(self.taking, Taking::Everything) {
-                received.acknowledge().await;
+                unacknowledged.add(&received);
+            }
+            if unacknowledged.count >= AT_ONCE {
+                unacknowledged.acknowledge().await;
             }
             self.heard.send(Heard::Message(received)).await.map_err(|_| Gone)?;
         }

@@ -21,11 +21,28 @@ struct Folder {
     held: Mutex<BTreeSet<String>>,
 }
 
-/// What is in a file.
+/// What a line of a note's file says. The last one that is whole counts: each was added in place of the one before, which is
+/// much less to do than another file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     scope: Scope,
     text: String,
+}
+
+/// A file that has become so long is written anew, with one line.
+const LONG: u64 = 64 * 1024;
+
+impl Kept {
+    fn written(note: &Note) -> io::Result<Vec<u8>> {
+        Ok(serde_json::to_vec(&Self { scope: note.scope.clone(), text: note.text.clone() })?)
+    }
+
+    /// A line that was cut off with the machine is none.
+    fn read(bytes: &[u8]) -> serde_json::Result<Self> {
+        let whole = bytes.rsplit(|byte| *byte == b'\n').find_map(|line| serde_json::from_slice::<Self>(line).ok());
+        // Why none of them can be read.
+        whole.map_or_else(|| serde_json::from_slice(bytes), Ok)
+    }
 }
 
 impl FolderNotes {
@@ -66,12 +83,26 @@ impl Folder {
         let path = self.path(note);
         let unfinished = path.with_extension("new");
         let mut file = File::create(&unfinished)?;
-        file.write_all(&serde_json::to_vec(&Kept { scope: note.scope.clone(), text: note.text.clone() })?)?;
+        file.write_all(&Kept::written(note)?)?;
         if durably {
             file.sync_all()?;
         }
         std::fs::rename(&unfinished, path)?;
         if durably { File::open(&self.path)?.sync_all() } else { Ok(()) }
+    }
+
+    /// What it says from now on. That may be lost with the machine: then it says what it said before.
+    fn write_over(&self, note: &Note) -> io::Result<()> {
+        let mut file = match File::options().append(true).open(self.path(note)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return self.write(note, false),
+            file => file?,
+        };
+        if file.metadata()?.len() >= LONG {
+            return self.write(note, false);
+        }
+        let mut line = Kept::written(note)?;
+        line.insert(0, b'\n');
+        file.write_all(&line)
     }
 
     fn lines(&self, note: &Note) -> io::Result<Vec<String>> {
@@ -112,7 +143,7 @@ impl Folder {
             if path.extension().is_none_or(|extension| extension != kind) || self.held.lock().contains(name) {
                 continue;
             }
-            match serde_json::from_slice::<Kept>(&std::fs::read(&path)?) {
+            match Kept::read(&std::fs::read(&path)?) {
                 Ok(kept) if kept.scope == *scope => {
                     self.held.lock().insert(name.to_owned());
                     taken.push(kept.text);
@@ -144,7 +175,7 @@ impl Notes for FolderNotes {
         let note = note.clone();
         self.run(move |folder| {
             let is_held = folder.is_held(&note);
-            if is_held { folder.write(&note, false).map(|()| true) } else { Ok(false) }
+            if is_held { folder.write_over(&note).map(|()| true) } else { Ok(false) }
         })
     }
 
@@ -221,5 +252,46 @@ mod tests {
         assert_eq!(after.lines(&note).await.unwrap(), ["one", "three"]);
         after.remove(&note).await.unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    /// What whoever opens the folder next is told.
+    async fn left_in(folder: &Path) -> Vec<String> {
+        FolderNotes::open(folder).unwrap().take_over("dialog", &Scope::default()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_note_says_what_was_written_whole_last() {
+        let folder = TempDir::new().unwrap();
+        let note =
+            |text: &str| Note { name: "n".to_owned(), kind: "dialog", scope: Scope::default(), text: text.to_owned() };
+        let notes = FolderNotes::open(folder.path()).unwrap();
+        assert!(notes.begin(&note("one")).await.unwrap());
+        for text in ["two", "three\nlines"] {
+            assert!(notes.update(&note(text)).await.unwrap());
+            assert_eq!(left_in(folder.path()).await, [text]);
+        }
+        // The machine stops while it is written, twice.
+        let path = notes.0.path(&note(""));
+        for cut_off in ["\n{\"scope\":{\"work", "\n"] {
+            let mut file = File::options().append(true).open(&path).unwrap();
+            file.write_all(cut_off.as_bytes()).unwrap();
+            assert_eq!(left_in(folder.path()).await, ["three\nlines"]);
+        }
+        assert!(notes.update(&note("four")).await.unwrap());
+        assert_eq!(left_in(folder.path()).await, ["four"]);
+    }
+
+    #[tokio::test]
+    async fn a_note_does_not_grow_for_ever() {
+        let folder = TempDir::new().unwrap();
+        let note = |text: String| Note { name: "n".to_owned(), kind: "dialog", scope: Scope::default(), text };
+        let notes = FolderNotes::open(folder.path()).unwrap();
+        assert!(notes.begin(&note(String::new())).await.unwrap());
+        let texts = (0..40).map(|number| format!("{number} {}", "x".repeat(10_000)));
+        for text in texts {
+            assert!(notes.update(&note(text.clone())).await.unwrap());
+            assert_eq!(left_in(folder.path()).await, [text]);
+            assert!(std::fs::metadata(notes.0.path(&note(String::new()))).unwrap().len() < 2 * LONG);
+        }
     }
 }

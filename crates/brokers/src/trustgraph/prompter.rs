@@ -64,12 +64,12 @@ impl BrokerPrompter {
         };
         // What is no text cannot be streamed there.
         let streaming = template.reply == Expected::Text;
-        let body = json!({ "id": id, "terms": terms(&variables), "streaming": streaming });
+        let body = json!({ "id": id, "terms": terms(&variables), "streaming": streaming }).to_string();
         let format = tools.as_ref().map(|_| ReplyFormat::Text);
         let prompt = PromptUse {
             id,
             template: Some(template.hash),
-            sent: Some(Hash::of(body.to_string())),
+            sent: Some(Hash::of(&body)),
             format,
             ..PromptUse::default()
         };
@@ -80,7 +80,8 @@ impl BrokerPrompter {
                 sink.begin(format);
             }
             let mut said = Said { streaming, ..Said::default() };
-            let asked = async { service.stream(&body, self.timeout, &mut |response| said.hear(&response, sink)).await };
+            let asked =
+                async { service.stream_written(&body, self.timeout, &mut |response| said.hear(&response, sink)).await };
             let Some(result) = self.within(timeout, asked).await else {
                 return Err(PromptError::took_too_long(timeout.unwrap_or_default(), failures));
             };

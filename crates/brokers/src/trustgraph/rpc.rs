@@ -89,13 +89,23 @@ impl Service {
         timeout: Duration,
         on: &mut (dyn FnMut(Value) -> ControlFlow<()> + Send),
     ) -> Result<(), CallError> {
+        self.stream_written(&body.to_string(), timeout, on).await
+    }
+
+    /// The same for a request that is written already.
+    pub(crate) async fn stream_written(
+        &self,
+        body: &str,
+        timeout: Duration,
+        on: &mut (dyn FnMut(Value) -> ControlFlow<()> + Send),
+    ) -> Result<(), CallError> {
         let id = self.broker.world().fresh_id();
         let (sender, mut responses) = mpsc::unbounded_channel();
         let mut until = self.until(timeout);
         self.heard_by(until, timeout).await?;
         self.waiting.0.lock().insert(id.clone(), sender);
         let _waits = WaitsFor { waiting: &self.waiting, id: &id };
-        self.send(&id, &body.to_string(), until, timeout).await?;
+        self.send(&id, body, until, timeout).await?;
         loop {
             let next = tokio::select! {
                 biased;

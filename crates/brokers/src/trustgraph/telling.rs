@@ -1,6 +1,6 @@
 //! One run told to whoever asked: responses as they come, explanations to the triple store, texts to the librarian.
 
-use super::broker::{Broker, Letter, Sent};
+use super::broker::{Broker, Letter, Sent, Unsent};
 use super::flow::{EXPLAINABILITY, NEXT, REQUEST, RESPONSE, RunningFlow};
 use super::librarian::Saving;
 use super::promises::{OpenDialog, ToldText};
@@ -15,7 +15,6 @@ use trellis_domain::rdf::{Quad, Term};
 use trellis_orchestrator::dialog::Dialog;
 use trellis_orchestrator::ports::Notes;
 use trellis_orchestrator::{Item, RunService};
-use trellis_patterns::Projector;
 use trellis_patterns::wire::completed;
 use trellis_provenance::Draft;
 use trellis_provenance::vocabulary::{GRAPH_RETRIEVAL, prov};
@@ -49,7 +48,6 @@ impl Teller {
         let mut following = self.runs.follow(&dialog.scope.workspace, &dialog.run, 0);
         let mut messages = Dialog::new(dialog.run.clone(), dialog.streaming);
         let mut notes_texts = dialog.streaming && self.read_texts(&dialog, &mut messages).await;
-        let mut projector = Projector::new();
         let saving = Saving::start(flow, self.librarian_timeout);
         // Whether the last response found somebody. If not, the next ones do not wait for anybody either.
         let mut is_heard = true;
@@ -63,28 +61,30 @@ impl Teller {
             };
             let record = if let Item::Record(record) = &item { Some(Arc::clone(record)) } else { None };
             let was_told = record.as_ref().is_some_and(|record| record.header.seq <= dialog.told);
-            let mut drafts = Vec::new();
-            if let Some(record) = &record {
-                for draft in projector.drafts(record) {
-                    let (draft, documents) = with_documents_apart(draft);
-                    for document in documents {
-                        saving.put(document);
-                    }
-                    drafts.push(draft);
+            let (out, drafts) = messages.project_with_drafts(item);
+            let mut explanations = Vec::with_capacity(drafts.len());
+            for draft in drafts {
+                let (draft, documents) = with_documents_apart(draft);
+                for document in documents {
+                    saving.put(document);
                 }
+                explanations.push(draft);
             }
-            let out = messages.project(item);
             if was_told {
                 continue;
             }
+            let is_silent = out.is_empty() && explanations.is_empty();
             // The triple store and whoever asked do not wait for each other.
-            let explained = join_all(drafts.into_iter().map(|draft| self.explain(flow, &dialog, draft)));
+            let explained = join_all(explanations.into_iter().map(|draft| self.explain(flow, &dialog, draft)));
             let answered = self.send_all(flow, &dialog, &out, &mut is_heard, &mut notes_texts);
-            let (_, answered) = tokio::join!(explained, answered);
+            let (answered, _) = tokio::join!(answered, explained);
             answered?;
             if let Some(record) = record {
                 dialog.told = record.header.seq;
-                self.note(&dialog).await?;
+                // One that tells nothing may be read again.
+                if !is_silent {
+                    self.note(&dialog).await?;
+                }
             }
         }
         saving.finish().await;
@@ -159,7 +159,16 @@ impl Teller {
         is_heard: &mut bool,
         notes_texts: &mut bool,
     ) -> Result<(), NotOurs> {
-        for message in messages {
+        // What ends a dialog is sent once everything before it is there.
+        let end = messages.iter().position(|message| message.end_of_dialog).unwrap_or(messages.len());
+        let (before, last) = messages.split_at(end);
+        *is_heard = self.send_together(flow, dialog, before, *is_heard).await;
+        for message in before {
+            if *notes_texts {
+                *notes_texts = self.note_text(dialog, message).await?;
+            }
+        }
+        for message in last {
             *is_heard = self.send(flow, dialog, message, *is_heard).await == Sent::Queued;
             if *notes_texts {
                 *notes_texts = self.note_text(dialog, message).await?;
@@ -168,16 +177,38 @@ impl Teller {
         Ok(())
     }
 
+    /// Responses that end nothing. RabbitMQ gets them in this order, before it has confirmed any: waiting for each one takes
+    /// longer than everything else. What it does not have then is sent again. Whether the last one found somebody.
+    async fn send_together(
+        &self,
+        flow: &RunningFlow,
+        dialog: &OpenDialog,
+        messages: &[AgentResponse],
+        mut is_heard: bool,
+    ) -> bool {
+        let (topic, id) = (flow.topics.needed(RESPONSE), dialog.id.as_str());
+        let bodies: Vec<String> = messages.iter().map(response).collect();
+        let letters = bodies.iter().map(|body| Letter { id, body: body.as_str(), handed_on: 0 });
+        let sent = join_all(letters.map(|letter| self.broker.publish(topic, letter))).await;
+        for (body, sent) in bodies.iter().zip(sent) {
+            is_heard = match sent {
+                Ok(Sent::Queued) => true,
+                Ok(Sent::Unwanted) if !is_heard => false,
+                Ok(Sent::Unwanted) | Err(Unsent(_)) => self.respond(flow, id, body, is_heard).await == Sent::Queued,
+            };
+        }
+        is_heard
+    }
+
     async fn send(&self, flow: &RunningFlow, dialog: &OpenDialog, message: &AgentResponse, is_heard: bool) -> Sent {
         if let (Some(request), true) = (&dialog.subagent, message.end_of_dialog) {
             return self.complete(flow, dialog, request, message).await;
         }
-        self.respond(flow, &dialog.id, message, is_heard).await
+        self.respond(flow, &dialog.id, &response(message), is_heard).await
     }
 
-    async fn respond(&self, flow: &RunningFlow, id: &str, message: &AgentResponse, wait: bool) -> Sent {
-        let body = written(&dialect::response(message).of_session(&message.session_id));
-        let (topic, letter) = (flow.topics.needed(RESPONSE), Letter { id, body: &body, handed_on: 0 });
+    async fn respond(&self, flow: &RunningFlow, id: &str, body: &str, wait: bool) -> Sent {
+        let (topic, letter) = (flow.topics.needed(RESPONSE), Letter { id, body, handed_on: 0 });
         let sent = if wait {
             self.broker.publish_to_somebody(topic, letter).await
         } else {
@@ -213,7 +244,7 @@ impl Teller {
             error: Some(ErrorInfo { kind: "agent-error".to_owned(), message: why.to_owned() }),
             ..AgentResponse::default()
         };
-        self.respond(flow, id, &message, false).await;
+        self.respond(flow, id, &response(&message), false).await;
     }
 }
 
@@ -248,6 +279,10 @@ fn triples<'a>(draft: &'a Draft, collection: &str) -> Triples<'a> {
         metadata: json!({ "id": draft.event.explain_id, "root": "", "collection": collection }),
         triples: draft.event.quads.iter().map(dialect::triple).collect(),
     }
+}
+
+fn response(message: &AgentResponse) -> String {
+    written(&dialect::response(message).of_session(&message.session_id))
 }
 
 fn written(message: &impl Serialize) -> String {

@@ -1,10 +1,10 @@
 //! The suites that every adapter passes.
 
-use crate::scene::{Kind, for_both, options};
+use crate::scene::{Kind, for_all, options};
 use trellis_brokers::{BusOptions, QueueKind};
 use trellis_orchestrator::contract;
 
-for_both!(queue, stream);
+for_all!(queue, stream);
 
 async fn queue(kind: Kind) {
     let bus = kind.shared().connect(&options()).await;

@@ -1,4 +1,4 @@
-//! What the tests work with: either broker, turns, and the log.
+//! What the tests work with: any of the brokers, turns, and the log.
 
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -9,18 +9,24 @@ use trellis_brokers::{Bus, BusError, BusOptions, Timing, connect};
 use trellis_domain::record::Name;
 use trellis_domain::{Scope, SessionId, Workspace};
 use trellis_orchestrator::ports::{Delivery, OpenTurn, Queue, QueueError, RealWorld, Role, TurnKey, World as _};
+#[cfg(feature = "pulsar")]
+use trellis_servers::Pulsar;
 use trellis_servers::{Nats, RabbitMq, RabbitMqOptions};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Server {
     RabbitMq(Arc<RabbitMq>),
     Nats(Arc<Nats>),
+    #[cfg(feature = "pulsar")]
+    Pulsar(Arc<Pulsar>),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     RabbitMq,
     Nats,
+    #[cfg(feature = "pulsar")]
+    Pulsar,
 }
 
 impl Kind {
@@ -28,6 +34,18 @@ impl Kind {
         match self {
             Self::RabbitMq => Server::RabbitMq(RabbitMq::shared()),
             Self::Nats => Server::Nats(Nats::shared()),
+            #[cfg(feature = "pulsar")]
+            Self::Pulsar => Server::Pulsar(Pulsar::shared()),
+        }
+    }
+
+    /// A server that was just started answers within this time.
+    pub(crate) fn seconds_to_answer(self) -> u64 {
+        match self {
+            Self::RabbitMq | Self::Nats => 1,
+            // Java becomes faster with time.
+            #[cfg(feature = "pulsar")]
+            Self::Pulsar => 4,
         }
     }
 
@@ -36,6 +54,8 @@ impl Kind {
         match self {
             Self::RabbitMq => Server::RabbitMq(Arc::new(RabbitMq::start(RabbitMqOptions::default()))),
             Self::Nats => Server::Nats(Arc::new(Nats::start())),
+            #[cfg(feature = "pulsar")]
+            Self::Pulsar => Server::Pulsar(Arc::new(Pulsar::start())),
         }
     }
 }
@@ -45,6 +65,8 @@ impl Server {
         match self {
             Self::RabbitMq(server) => server.port(),
             Self::Nats(server) => server.port(),
+            #[cfg(feature = "pulsar")]
+            Self::Pulsar(server) => server.port(),
         }
     }
 
@@ -52,6 +74,8 @@ impl Server {
         match self {
             Self::RabbitMq(server) => server.address_at(port),
             Self::Nats(server) => server.address_at(port),
+            #[cfg(feature = "pulsar")]
+            Self::Pulsar(server) => server.address_at(port),
         }
     }
 
@@ -59,6 +83,8 @@ impl Server {
         match self {
             Self::RabbitMq(server) => server,
             Self::Nats(server) => server,
+            #[cfg(feature = "pulsar")]
+            Self::Pulsar(server) => server,
         }
     }
 
@@ -201,7 +227,7 @@ pub(crate) fn log_of(port: u16) -> Vec<String> {
 }
 
 /// Makes a test of each broker out of a function.
-macro_rules! for_both {
+macro_rules! for_all {
     ($($(#[$attribute:meta])* $name:ident),* $(,)?) => {
         mod on_rabbitmq {
             $($(#[$attribute])* #[tokio::test(flavor = "multi_thread")]
@@ -211,6 +237,11 @@ macro_rules! for_both {
             $($(#[$attribute])* #[tokio::test(flavor = "multi_thread")]
             async fn $name() { super::$name($crate::scene::Kind::Nats).await })*
         }
+        #[cfg(feature = "pulsar")]
+        mod on_pulsar {
+            $($(#[$attribute])* #[tokio::test(flavor = "multi_thread")]
+            async fn $name() { super::$name($crate::scene::Kind::Pulsar).await })*
+        }
     };
 }
-pub(crate) use for_both;
+pub(crate) use for_all;

@@ -1,13 +1,13 @@
 //! Several processes, several workspaces.
 
-use crate::scene::{Kind, check, for_both, nothing, options, session, sessions, take, turn, turn_of};
+use crate::scene::{Kind, check, for_all, nothing, options, session, sessions, take, turn, turn_of};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use trellis_brokers::{Bus, BusOptions};
 use trellis_orchestrator::ports::{OpenTurn, Role};
 
-for_both!(
+for_all!(
     two_processes_share_the_work_and_nothing_comes_twice,
     one_that_holds_all_it_may_leaves_the_rest_to_others,
     workspaces_take_turns,

@@ -19,7 +19,7 @@ use trellis_patterns::Projector;
 use trellis_patterns::describe::Spoken;
 use trellis_patterns::notice;
 use trellis_provenance::vocabulary::GRAPH_RETRIEVAL;
-use trellis_provenance::{Event, iri};
+use trellis_provenance::{Draft, Event, iri};
 
 /// Projects one subscriber's items to messages.
 #[derive(Debug)]
@@ -69,11 +69,18 @@ impl Dialog {
 
     /// The messages that an item causes.
     pub fn project(&mut self, item: Item) -> Vec<AgentResponse> {
+        self.project_with_drafts(item).0
+    }
+
+    /// The same, and what the item adds to the graph: what the messages tell of it is less.
+    pub fn project_with_drafts(&mut self, item: Item) -> (Vec<AgentResponse>, Vec<Draft>) {
         if self.over {
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         }
         match item {
-            Item::Text { session, message_id, kind, text } => self.live(&session, &message_id, kind, text),
+            Item::Text { session, message_id, kind, text } => {
+                (self.live(&session, &message_id, kind, text), Vec::new())
+            }
             Item::Record(record) => self.durable(&record),
         }
     }
@@ -112,7 +119,7 @@ impl Dialog {
         .collect()
     }
 
-    fn durable(&mut self, record: &Arc<Record>) -> Vec<AgentResponse> {
+    fn durable(&mut self, record: &Arc<Record>) -> (Vec<AgentResponse>, Vec<Draft>) {
         let header = &record.header;
         let mut out = Vec::new();
         match &record.body {
@@ -143,12 +150,13 @@ impl Dialog {
             | Body::Told(_)
             | Body::Ended(_) => {}
         }
-        out.extend(self.projector.apply(record).into_iter().map(explanation));
+        let drafts = self.projector.drafts(record);
+        out.extend(drafts.iter().map(|draft| explanation(draft.event.clone())));
         if let (Body::Ended(ended), true) = (&record.body, header.session == self.run) {
             out.extend(self.last(&header.session, ended));
             self.over = true;
         }
-        out
+        (out, drafts)
     }
 
     fn reply(&mut self, header: &Header, replied: &Replied) -> Vec<AgentResponse> {

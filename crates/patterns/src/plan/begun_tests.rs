@@ -7,6 +7,7 @@ use crate::fixture::question;
 use crate::plan::PlanNames;
 use crate::synthesis::SynthesisName;
 use serde_json::json;
+use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::StepStatus::{Completed, Failed, Pending, Revised, Running};
 use trellis_domain::message::{self, AgentStep, PlanStep};
 use trellis_domain::record::{Accepted, Name};
@@ -124,6 +125,36 @@ fn a_plan_that_cannot_go_on_is_made_again_with_what_came_of_it_as_context() {
         assert!(context.as_str().is_some_and(|context| context.contains("found")), "{context}");
     }
     assert_eq!(begun(usable()).opened(&Name::plan(0)), ["step/1"]);
+}
+
+#[test]
+fn a_plan_of_others_has_no_more_steps_than_one_that_is_made_here() {
+    let plan = vec![
+        step("find", Completed, "found", &[]),
+        step("compare", Pending, "", &[0]),
+        step("weigh", Pending, "", &[]),
+        step("judge", Pending, "", &[2]),
+    ];
+    let limits = SomeLimits { max_plan_steps: Some(2), ..SomeLimits::default() };
+    let mut planning = Planning::of(&TOOLS, Accepted { limits, ..asked(plan) });
+    assert_eq!(planning.opened(&Name::plan(0)), ["step/1"]);
+    planning.run(1, Ok("alike"));
+    assert_eq!(planning.opened(&Name::step(1)), ["synthesis"]);
+    let too_many = "not run, because a plan may have 2 steps; raise max-plan-steps";
+    assert_eq!(
+        planning.variable(&Name::synthesis(), "missing"),
+        json!([{"index": 2, "goal": "weigh", "reason": too_many}, {"index": 3, "goal": "judge", "reason": too_many}])
+    );
+    planning.reply(&Name::synthesis(), "So.");
+    let ending = planning.ending(&Name::synthesis());
+    assert_eq!((ending.reason, ending.missing), (Termination::PlanPartial, vec![2, 3]));
+}
+
+#[test]
+fn what_a_step_builds_on_counts_once() {
+    let mut planning = begun(vec![step("find", Pending, "", &[]), step("compare", Pending, "", &[0, 0])]);
+    planning.run(0, Ok("found"));
+    assert_eq!(causes(&planning, &Name::step(1)), ["pattern-decision", "step/0/result"]);
 }
 
 #[test]

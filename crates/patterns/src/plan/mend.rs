@@ -2,13 +2,12 @@
 //! reference leads somewhere, and notes say what was changed.
 
 use super::{PlanRules, PlannedStep};
+use crate::taken_up::GOAL_CHARS;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use trellis_domain::counted;
 use trellis_domain::reading::left_out_note;
 
-/// Longer goals are cut to so many characters.
-const GOAL_CHARS: usize = 2_000;
 /// A reply that is wrong all over needs no longer list.
 const MOST_NOTES: usize = 20;
 

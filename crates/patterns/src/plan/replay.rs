@@ -37,13 +37,14 @@ impl<'s> PlanState<'s> {
 
     /// The plan as others have left it, and the turns that follow from that; no turns if the session makes its own.
     pub(super) fn taken_up(session: &'s Session) -> (Self, Vec<Name>) {
-        let mut state = Self { steps: Vec::new(), plans: 0, limits: session.limits() };
+        let mut state = Self { steps: Vec::new(), plans: 0, limits: session.limits(), most: u32::MAX };
         let begun = session.plan_begun();
         if begun.is_empty() {
             return (state, Vec::new());
         }
         state.steps = (0..).zip(begun).map(|(number, step)| StepState::taken_up(number, step)).collect();
         state.plans = 1;
+        state.most = state.limits.max_plan_steps.max(1);
         let opened = state.advance();
         (state, opened)
     }
@@ -168,11 +169,11 @@ impl<'s> PlanState<'s> {
     fn start_steps(&mut self) -> Vec<Name> {
         let at_once = usize::try_from(self.limits.steps_at_once).unwrap_or(usize::MAX).max(1);
         let free = at_once.saturating_sub(self.running());
-        let review = self.review_is_due();
+        let (review, most) = (self.review_is_due(), self.most);
         let can_start = |step: &&StepState<'_>| {
             let stands = |step: &StepState<'_>| step.can_be_built_on() && !(review && step.needs_review());
             let is_met = |number: &u32| self.step(*number).is_none_or(stands);
-            step.status == StepStatus::Pending && step.depends_on.iter().all(is_met)
+            step.status == StepStatus::Pending && step.number < most && step.depends_on.iter().all(is_met)
         };
         let numbers: Vec<_> = self.steps.iter().filter(can_start).take(free).map(|step| step.number).collect();
         for number in &numbers {

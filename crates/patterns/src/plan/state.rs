@@ -1,5 +1,6 @@
 //! A plan as its records tell it: which steps there are and how each stands.
 
+use crate::taken_up::needs;
 use std::collections::BTreeSet;
 use trellis_domain::limits::Limits;
 use trellis_domain::message::{self, PlanStep};
@@ -69,7 +70,7 @@ impl<'s> StepState<'s> {
             number,
             goal: step.goal.clone(),
             tool_hint: step.tool_hint.clone(),
-            depends_on: step.depends_on.clone(),
+            depends_on: needs(step),
             plan: 0,
             status,
             result: error.unwrap_or(if status.is_finished() { step.result.as_str() } else { "" }),
@@ -116,6 +117,8 @@ pub struct PlanState<'s> {
     /// How many plans there are, revisions included.
     pub plans: u32,
     pub(super) limits: Limits,
+    /// Steps from this number on are not begun: a plan of others may be longer than one that is made here can be.
+    pub(super) most: u32,
 }
 
 impl<'s> PlanState<'s> {
@@ -160,6 +163,9 @@ impl<'s> PlanState<'s> {
     }
 
     fn why_not_run(&self, step: &StepState<'_>) -> String {
+        if step.number >= self.most {
+            return format!("not run, because a plan may have {} steps; raise max-plan-steps", self.most);
+        }
         let mut dependencies = step.depends_on.iter().filter_map(|number| self.step(*number));
         match dependencies.find(|dependency| !dependency.can_be_built_on()) {
             Some(failed) if failed.status == StepStatus::Failed => {

@@ -1,6 +1,7 @@
 //! What the steps of a trace are made of.
 
 use crate::graph::{QuadIndex, Subject};
+use crate::iri;
 use crate::vocabulary::{prov, tg, trellis};
 use serde::Serialize;
 use serde_json::Value;
@@ -24,6 +25,9 @@ pub struct Mark {
     pub attempt: u64,
     /// Came after the end: kept, never acted on.
     pub late: bool,
+    /// Others have done it before the session began, and the history that was brought along tells of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub brought: bool,
     /// Number of the record in its run; none for a node that goes with another.
     pub seq: Option<u64>,
     /// When the record was made.
@@ -86,6 +90,7 @@ pub(super) fn mark(node: Subject<'_>) -> Mark {
     Mark {
         attempt: node.number(trellis::ATTEMPT).unwrap_or(1),
         late: flag(node, trellis::LATE),
+        brought: node.links(prov::WAS_INFLUENCED_BY).any(iri::is_brought_history),
         seq: node.number(trellis::SEQ),
         at: node.text(prov::GENERATED_AT_TIME),
     }

@@ -25,8 +25,12 @@ impl Guard {
     }
 }
 
-/// Waits until whoever started this process is gone, and ends everything in its group, this process included.
+/// Waits until whoever started this process is gone, and ends everything in its group, this process included. It has to be
+/// the first of its group: whoever types its name in a script must not lose the script.
 pub fn stand_guard() {
+    if rustix::process::getpgrp() != rustix::process::getpid() {
+        return;
+    }
     // If it cannot be read, it is as good as over.
     _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
     _ = rustix::process::kill_current_process_group(rustix::process::Signal::KILL);

@@ -64,7 +64,10 @@ impl Running {
             command.current_dir(folder);
         }
         let cannot = |error: std::io::Error| format!("`{}` cannot be started: {error}", program.command);
-        let guard = program.guard.as_ref().map(Guard::start).transpose().map_err(cannot)?;
+        let unguarded = |error: std::io::Error| {
+            format!("`{}` is not started, as nothing would end it with us: {error}", program.command)
+        };
+        let guard = program.guard.as_ref().map(Guard::start).transpose().map_err(unguarded)?;
         // A group of its own: what a terminal sends to us is not for it, and its children end with it.
         let group = guard.as_ref().and_then(|guard| i32::try_from(guard.id()?).ok()).unwrap_or(0);
         command.process_group(group).kill_on_drop(true);

@@ -45,8 +45,8 @@ pub(crate) async fn run(global: &Global, flags: &OrchestratorFlags) -> Result<Ex
         app.orchestrator_with(operator, trustgraph.prompter(), outside, |others| trustgraph.tools(others));
     let runs = RunService::new(&orchestrator);
     let (stop, stopped) = watch::channel(false);
-    // The deployment's triple store has the graph. That of a folder nobody can ask before this process ends, and whoever does
-    // then takes in first what it lacks.
+    // The deployment's triple store has the graph. That of a folder nobody can ask before this process ends. Whoever does then
+    // takes in what it lacks as far as there is time, and is told of the rest.
     let indexed = app.store.is_asked().then(|| tokio::spawn(app.store.index(stopped.clone())));
     let mut workers = Serving::start_as(&orchestrator, app.worker_options(&[Role::Agent, Role::Aggregator]));
     let open = runs.count_open().await?;

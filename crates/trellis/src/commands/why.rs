@@ -210,7 +210,13 @@ fn what_called(session: &trellis_provenance::trace::SessionTrace, step: &Step) -
 fn what_it_was(step: &Step) -> Option<String> {
     match step {
         Step::Analysis(call) => Some(format!("A call of the tool {}.", clean(&call.tool))),
-        Step::StepResult(result) => Some(format!("A step of the plan: {}", excerpt(&result.goal, SHOWN))),
+        Step::StepResult(result) => {
+            let by = if result.mark.brought { ", taken by others before this session" } else { "" };
+            Some(format!("A step of the plan{by}: {}", excerpt(&result.goal, SHOWN)))
+        }
+        Step::Finding(finding) if finding.mark.brought => {
+            Some(format!("What others had found before this session: {}", excerpt(&finding.goal, SHOWN)))
+        }
         Step::Finding(finding) => {
             Some(format!("What an agent found that was sent after: {}", excerpt(&finding.goal, SHOWN)))
         }

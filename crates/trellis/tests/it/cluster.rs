@@ -186,6 +186,13 @@ fn nats_keeps_a_cluster_together() {
     one_worker_dies(&Cluster::new(Some(nats.address())));
 }
 
+#[cfg(feature = "pulsar")]
+#[test]
+fn pulsar_keeps_a_cluster_together() {
+    let pulsar = trellis_servers::Pulsar::start();
+    one_worker_dies(&Cluster::new(Some(pulsar.address())));
+}
+
 #[test]
 fn a_question_is_left_to_the_workers_of_the_state() {
     let cluster = Cluster::new(None);

@@ -50,6 +50,10 @@ fn what_cannot_be_reached_is_told_with_its_address() {
         assert!(output.status.code() == Some(3) && message.contains("127.0.0.1:9"), "{bus}: {message}");
         assert!(!message.contains("s3cret"), "{message}");
     }
+    let output = cluster.command(&["worker"]).env("TRELLIS_BUS", "pulsar://ann:s3cret@127.0.0.1:9").output().unwrap();
+    let (code, message) = (output.status.code(), stderr(&output));
+    let (expected, said) = if cfg!(feature = "pulsar") { (3, "127.0.0.1:9") } else { (2, "built without Pulsar") };
+    assert!(code == Some(expected) && message.contains(said) && !message.contains("s3cret"), "{message}");
     let output = cluster.command(&["worker"]).env("TRELLIS_BUS", "kafka://k").output().unwrap();
     assert!(output.status.code() == Some(2) && stderr(&output).contains("no broker for kafka"), "{}", stderr(&output));
 }

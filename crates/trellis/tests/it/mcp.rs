@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::fs::write;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -358,6 +359,15 @@ fn until_over(process: &str) {
         let state = std::fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
         state.is_empty() || state.contains(") Z")
     });
+}
+
+/// The command that ends programs ends none that it was not started for.
+#[test]
+fn whoever_types_what_guards_programs_loses_nothing() {
+    let script = format!("{} program-guard < /dev/null; echo still here", env!("CARGO_BIN_EXE_trellis"));
+    // A group of its own: if it is wrong, it ends that, and not the tests.
+    let output = Command::new("sh").args(["-c", &script]).process_group(0).output().unwrap();
+    assert_eq!(stdout(&output), "still here\n");
 }
 
 /// It neither looks at its input nor hears of anything else.

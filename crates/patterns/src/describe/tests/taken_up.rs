@@ -4,13 +4,15 @@ use super::fixture::{Script, accepted, check_with, ending, only_option, priced, 
 use crate::plan::PlanNames;
 use crate::projector::{events, project};
 use crate::synthesis::SynthesisName;
+use serde_json::Value;
 use trellis_domain::decision::{Decision, DecisionKind};
 use trellis_domain::message::{AgentStep, PlanStep, StepStatus};
 use trellis_domain::rdf::Quad;
-use trellis_domain::record::{Accepted, Body, Name, REVISION, Reading, Record};
+use trellis_domain::record::{Accepted, Body, Ended, Name, REVISION, Reading, Record};
 use trellis_domain::run::Termination;
 use trellis_provenance::ONTOLOGY;
 use trellis_provenance::ontology::Ontology;
+use trellis_provenance::trace::trace;
 use trellis_provenance::vocabulary::{prov, tg, trellis};
 
 const ROOT: &str = "urn:trustgraph:agent:s";
@@ -47,7 +49,7 @@ fn planned(revision: u32) -> Vec<Record> {
         .routed_to("plan-then-execute", routing("plan-then-execute"))
         .said(Name::step(3), step_answer("Known.", "alike"))
         .said(Name::synthesis(), priced(reply("", Reading::answered("So."))))
-        .ended(ending(Termination::PlanPartial, "So.", None));
+        .ended(Ended { missing: vec![1], ..ending(Termination::PlanPartial, "So.", None) });
     script.records
 }
 
@@ -116,6 +118,29 @@ fn findings_of_others_are_what_the_answer_follows_from() {
     assert_eq!(texts(&records)[&format!("{ROOT}/finding/1/doc")], "none");
     let findings = [format!("{ROOT}/finding/0"), format!("{ROOT}/finding/1")];
     assert_eq!(says(&quads, "/synthesis", prov::WAS_DERIVED_FROM), findings);
+}
+
+#[test]
+fn whoever_reads_the_graph_sees_what_is_of_others() {
+    let brought = |records: &[Record]| {
+        let mut sessions = trace(&project(records)).sessions;
+        let steps = serde_json::to_value(sessions.remove(0).steps).unwrap();
+        let of_others = |step: &&Value| step["mark"]["brought"] == true;
+        let id = |step: &Value| step["id"].as_str().unwrap().strip_prefix(ROOT).unwrap().to_owned();
+        steps.as_array().unwrap().iter().filter(of_others).map(id).collect::<Vec<_>>()
+    };
+    assert_eq!(brought(&planned(REVISION)), ["/plan", "/step/0", "/step/1"]);
+    assert_eq!(brought(&supervised()), ["/finding/0", "/finding/1"]);
+    assert!(brought(&planned(7)).is_empty());
+}
+
+#[test]
+fn what_is_left_is_in_order_after_the_history_was_erased() {
+    for mut records in [planned(REVISION), supervised()] {
+        records[0].body = Body::from(Accepted { revision: REVISION, ..accepted("why?", None) });
+        is_in_order(&records);
+        assert!(!ids(&records).iter().any(|id| id == "/step/0" || id == "/finding/0"));
+    }
 }
 
 #[test]

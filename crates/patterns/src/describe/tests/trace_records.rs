@@ -34,7 +34,7 @@ fn cost_of(replied: &Replied) -> Cost {
 
 fn mark_of(header: &Header) -> Mark {
     let (seq, at) = (Some(header.seq), Some(header.time.to_string()));
-    Mark { attempt: header.attempt.into(), late: header.late, seq, at }
+    Mark { attempt: header.attempt.into(), late: header.late, brought: false, seq, at }
 }
 
 fn find<'t>(session: &'t SessionTrace, id: &str) -> Option<&'t Step> {

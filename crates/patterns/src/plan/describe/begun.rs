@@ -4,6 +4,7 @@
 use super::{PlanActs, PlannedStep};
 use crate::describe::asking::Asking;
 use crate::describe::described_session::DescribedSession;
+use crate::taken_up::needs;
 use trellis_domain::message::{PlanStep, StepStatus};
 use trellis_domain::record::Header;
 use trellis_provenance::node::Node;
@@ -35,6 +36,5 @@ impl PlanActs {
 }
 
 fn as_planned(step: &PlanStep) -> PlannedStep {
-    let PlanStep { goal, tool_hint, depends_on, status: _, result: _ } = step;
-    PlannedStep { goal: goal.clone(), tool_hint: tool_hint.clone(), depends_on: depends_on.clone() }
+    PlannedStep { goal: step.goal.clone(), tool_hint: step.tool_hint.clone(), depends_on: needs(step) }
 }

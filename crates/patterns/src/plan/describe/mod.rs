@@ -62,11 +62,13 @@ impl Describer for PlanActs {
         let known: BTreeSet<u32> = self.steps.done().collect();
         let citations = closing.as_ref().and_then(Asking::counting).into_iter().flat_map(|replied| &replied.citations);
         let cites = citations.filter(|citation| known.contains(&citation.index));
+        // A plan of others is nowhere once their history was erased.
+        let missing = ended.missing.iter().filter(|i| self.steps.step(**i).is_some());
         Rest {
             parents: last.or_else(|| self.steps.in_force.clone()).into_iter().collect(),
             influenced: done.chain(self.steps.without_steps().map(str::to_owned)).collect(),
             missing_property: trellis::MISSING_STEP,
-            missing: ended.missing.iter().map(|i| iri::step(&session.id, *i)).collect(),
+            missing: missing.map(|i| iri::step(&session.id, *i)).collect(),
             cites: cites.map(|cited| (iri::step(&session.id, cited.index), cited.confidence.clone())).collect(),
             closing,
             reviews,

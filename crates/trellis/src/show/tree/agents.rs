@@ -107,7 +107,9 @@ impl Tree<'_> {
         }
         let confidence = finding.confidence.as_ref().map(|word| format!("  confidence {} (claimed)", clean(word)));
         let text = self.document(finding.document.as_ref()).unwrap_or_default();
-        let title = format!("{} {}{}", self.marks.good.green(), number.bold(), confidence.unwrap_or_default().cyan());
+        let confidence = confidence.unwrap_or_default();
+        let mark = marked(&finding.mark);
+        let title = format!("{} {}{}{mark}", self.marks.good.green(), number.bold(), confidence.cyan());
         if self.full { TreeNode::new(title).with([text]) } else { TreeNode::new(format!("{title}  {text}")) }
     }
 
@@ -167,7 +169,9 @@ fn began(session: &SessionTrace, decomposition: &Decomposition) -> bool {
 }
 
 fn is_missing(finding: &Finding) -> bool {
-    !finding.status.as_ref().and_then(Word::known).is_some_and(|status: &Termination| status.is_answer())
+    // How those of others have ended is not known: what they found is there.
+    !finding.mark.brought
+        && !finding.status.as_ref().and_then(Word::known).is_some_and(|status: &Termination| status.is_answer())
 }
 
 /// `finding 2`, `step 0`.

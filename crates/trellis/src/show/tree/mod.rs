@@ -125,7 +125,8 @@ fn labelled(label: &str, text: &str) -> String {
 fn marked(mark: &Mark) -> String {
     let attempt = if mark.attempt > 1 { format!("  attempt {}", mark.attempt) } else { String::new() };
     let late = if mark.late { "  (late: after the end)" } else { "" };
-    format!("{attempt}{late}")
+    let brought = if mark.brought { "  (by others, before this session)" } else { "" };
+    format!("{attempt}{late}{brought}")
 }
 
 /// The last part of an IRI: the number of a step or finding.
