@@ -116,11 +116,12 @@ pub async fn connect(address: &str, options: &BusOptions, world: Arc<dyn World>)
     let address = BrokerAddress::parse(address)?;
     let names = Names::new(&options.deployment, options.lanes);
     let setting = Setting { address, options: options.clone(), names, world };
+    // Boxed: it is done once, and is large for whoever waits for it.
     let connected = match setting.address.kind() {
-        BrokerKind::RabbitMq => rabbitmq::connect(&setting).await,
-        BrokerKind::Nats => nats::connect(&setting).await,
+        BrokerKind::RabbitMq => Box::pin(rabbitmq::connect(&setting)).await,
+        BrokerKind::Nats => Box::pin(nats::connect(&setting)).await,
         #[cfg(feature = "pulsar")]
-        BrokerKind::Pulsar => pulsar::connect(&setting).await,
+        BrokerKind::Pulsar => Box::pin(pulsar::connect(&setting)).await,
         #[cfg(not(feature = "pulsar"))]
         BrokerKind::Pulsar => return Err(AddressError::NotBuilt.into()),
     };

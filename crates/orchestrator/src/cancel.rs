@@ -126,23 +126,28 @@ impl Orchestrator {
         turn: &TurnKey,
         work: impl Future<Output = T>,
     ) -> Result<Option<T>, TurnError> {
+        let mut cancels = self.cancels.listen();
+        // By itself: nothing is begun for a run that is cancelled already, and work that is quick breaks off no look.
+        if self.is_cancelled(turn).await? {
+            return Ok(None);
+        }
+        let cancelled = async {
+            loop {
+                cancels.changed().await;
+                if self.is_cancelled(turn).await? {
+                    return Ok(());
+                }
+            }
+        };
         tokio::select! {
-            // First: nothing is begun for a run that is cancelled already.
             biased;
-            looked = self.cancelled(turn) => looked.map(|()| None),
+            looked = cancelled => looked.map(|()| None),
             outcome = work => Ok(Some(outcome)),
         }
     }
 
-    /// Waits until the run of a turn is cancelled.
-    async fn cancelled(&self, turn: &TurnKey) -> Result<(), TurnError> {
-        let mut cancels = self.cancels.listen();
-        loop {
-            let end = self.patiently(|journal| journal.end(&turn.scope.workspace, &turn.run)).await?;
-            if end.is_some_and(|end| matches!(&end.body, Body::Ended(end) if end.reason == Termination::Cancelled)) {
-                return Ok(());
-            }
-            cancels.changed().await;
-        }
+    async fn is_cancelled(&self, turn: &TurnKey) -> Result<bool, TurnError> {
+        let end = self.patiently(|journal| journal.end(&turn.scope.workspace, &turn.run)).await?;
+        Ok(end.is_some_and(|end| matches!(&end.body, Body::Ended(end) if end.reason == Termination::Cancelled)))
     }
 }

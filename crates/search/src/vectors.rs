@@ -22,10 +22,12 @@ const BLOCK: usize = 256 << 10;
 /// Threads of one search, and how many rows are worth one.
 const THREADS: usize = 4;
 const ROWS_PER_THREAD: usize = 16 << 10;
-/// So many rows are all compared. Of more, this many times as many as are wanted are, but not fewer than the other number.
+/// So many rows are all compared. Of more, this many times as many as are wanted are, but not fewer than one in so many.
 const EXACT: usize = 40_000;
 const LIKELY: usize = 25;
-const FEWEST_LIKELY: usize = 10_000;
+const ONE_IN: usize = 25;
+/// More are not needed, however many rows there are.
+const ENOUGH: usize = 10_000;
 /// Rows that lie this close to each other are read together.
 const TOGETHER: u64 = 8;
 
@@ -137,7 +139,7 @@ impl Space {
     pub(crate) fn nearest(&self, vector: &[f32], live: &[u64], most: usize) -> io::Result<Vec<Similar>> {
         let normalised = normalised(vector);
         let wanted = normalised.as_slice();
-        if let Some(likely) = self.likely(wanted, live, (most * LIKELY).max(FEWEST_LIKELY))? {
+        if let Some(likely) = self.likely(wanted, live, (most * LIKELY).max((live.len() / ONE_IN).min(ENOUGH)))? {
             return self.compare(wanted, &likely, most, TOGETHER);
         }
         self.compare(wanted, live, most, (BLOCK / self.row_bytes()).max(1) as u64)

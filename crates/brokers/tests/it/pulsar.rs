@@ -41,10 +41,10 @@ async fn messages_that_are_no_wake_ups_are_dropped_and_the_next_one_comes() {
     for together in [1, 3] {
         let how = ProducerOptions { batch_size: Some(together), ..ProducerOptions::default() };
         let topic = format!("persistent://public/default/{}", lane(&options));
-        let mut producer = client.producer().with_topic(topic).with_options(how).build().await.unwrap();
+        let mut producer = Box::pin(client.producer().with_topic(topic).with_options(how).build()).await.unwrap();
         let poisons = [&b"\xff\x00 poison"[..], br#"{"format":9}"#, &vec![b'x'; 100_000]];
         let poisons = poisons.map(|payload| Message { payload: payload.to_vec(), ..Message::default() });
-        for sent in producer.send_all(poisons).await.unwrap() {
+        for sent in Box::pin(producer.send_all(poisons)).await.unwrap() {
             sent.await.unwrap();
         }
     }
