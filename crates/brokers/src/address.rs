@@ -3,7 +3,7 @@
 use std::fmt;
 use url::Url;
 
-/// The address of a broker. It is shown without its password.
+/// The address of a broker. It is shown without its password or token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BrokerAddress {
     pub(crate) kind: BrokerKind,
@@ -122,7 +122,7 @@ impl BrokerAddress {
 }
 
 impl fmt::Display for BrokerAddress {
-    /// Without the password.
+    /// Without the password, and without a token, which NATS and Pulsar take in the place of a name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match (self.kind, self.tls) {
             (BrokerKind::RabbitMq, false) => "amqp",
@@ -133,7 +133,8 @@ impl fmt::Display for BrokerAddress {
             (BrokerKind::Pulsar, true) => "pulsar+ssl",
         };
         write!(f, "{scheme}://")?;
-        if let Some(user) = &self.user {
+        let is_name = self.password.is_some() || self.kind == BrokerKind::RabbitMq;
+        if let Some(user) = self.user.as_ref().filter(|_| is_name) {
             write!(f, "{user}@")?;
         }
         if self.host.contains(':') { write!(f, "[{}]", self.host) } else { f.write_str(&self.host) }?;
@@ -206,6 +207,12 @@ mod tests {
             assert!(!format!("{address} {address:?} {address:#?}").contains("s3cret"));
             assert!(address.to_string().contains("ann@"));
         }
+        // A name alone is a token there.
+        for text in ["nats://s3cret@n:1", "tls://s3cret@n:1", "pulsar://s3cret@p", "pulsar+ssl://s3cret@p/t/n"] {
+            let address = parsed(text);
+            assert!(!format!("{address} {address:?} {address:#?}").contains("s3cret"), "{address}");
+        }
+        assert_eq!(parsed("amqp://ann@mq").to_string(), "amqp://ann@mq:5672");
         let wrong = [
             "amqp://ann:s3cret@mq:99999/",
             "amqp://ann:s3cret@/",
