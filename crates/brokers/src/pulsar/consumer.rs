@@ -102,7 +102,7 @@ impl Consumer {
     ) -> Result<LaneListener, String> {
         let to = to.clone();
         let to: Listen = Arc::new(move |incoming| drop(to.send((lane, incoming))));
-        let listener = topics::listen_to_lane(&self.setting, &open.session, lane, Some(to)).await?;
+        let listener = topics::listen_to_lane(&self.setting, &open.session, lane, to).await?;
         listener.ask_for(u32::from(self.setting.options.prefetch));
         Ok(LaneListener { listener, held: Arc::default(), heard: self.setting.world.now() })
     }

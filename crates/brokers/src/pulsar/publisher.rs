@@ -118,7 +118,11 @@ impl Publisher {
     /// How long a lane is.
     async fn look(&self, open: &Open, lane: Lane) -> Result<(), QueueError> {
         let asked = self.setting.world.now();
-        let waiting = lane_producer(open, lane)?.waiting(&self.setting).await.map_err(unavailable)?;
+        let waiting = lane_producer(open, lane)?.waiting(&self.setting).await.map_err(|reason| {
+            // Nothing could be published without it: whoever watches this lane is made anew.
+            open.session.give_up(&reason);
+            unavailable(reason)
+        })?;
         if waiting == 0 {
             self.sent.lock().seen_empty(lane, asked);
         }

@@ -1,14 +1,14 @@
 //! What lies at the broker: a topic for each lane with one subscription that all processes share, and a topic for notices.
 
 use super::commands::{self, Listening};
-use super::connection::{Listen, OpenConnection};
+use super::connection::{Incoming, Listen, OpenConnection};
 use super::session::Session;
 use crate::bus::Setting;
 use crate::names::Lane;
 use futures_util::future::try_join_all;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::oneshot;
 
 /// The subscription of all processes. What is published without one is gone.
@@ -20,7 +20,7 @@ pub(crate) struct Producer {
     connection: Arc<OpenConnection>,
     number: u64,
     name: String,
-    sent: AtomicU64,
+    sent: Mutex<u64>,
 }
 
 /// A listener of a topic.
@@ -34,7 +34,7 @@ pub(crate) struct Listener {
 #[derive(Debug)]
 pub(crate) struct LaneProducer {
     pub(crate) producer: Producer,
-    /// Takes nothing. It is there because only listeners are told how much waits.
+    /// Asks for nothing. It is there because only listeners are told how much waits.
     watcher: Listener,
 }
 
@@ -53,7 +53,7 @@ pub(crate) async fn produce_all(
 ) -> Result<(HashMap<Lane, LaneProducer>, Producer), String> {
     let lanes = setting.names.all_lanes().map(|lane| async move {
         // First: what comes before the subscription would be lost.
-        let watcher = listen_to_lane(setting, session, lane, None).await?;
+        let watcher = listen_to_lane(setting, session, lane, Arc::new(drop::<Incoming>)).await?;
         let producer = Producer::open(setting, session, &lane_topic(setting, lane)).await?;
         Ok::<_, String>((lane, LaneProducer { producer, watcher }))
     });
@@ -66,7 +66,7 @@ pub(crate) async fn listen_to_lane(
     setting: &Setting,
     session: &Session,
     lane: Lane,
-    to: Option<Listen>,
+    to: Listen,
 ) -> Result<Listener, String> {
     listen(setting, session, &lane_topic(setting, lane), (SUBSCRIPTION, Listening::Shared), to).await
 }
@@ -78,7 +78,7 @@ pub(crate) async fn listen_to_notices(
     name: &str,
     to: Listen,
 ) -> Result<Listener, String> {
-    listen(setting, session, &notices_topic(setting), (name, Listening::Own), Some(to)).await
+    listen(setting, session, &notices_topic(setting), (name, Listening::Own), to).await
 }
 
 async fn listen(
@@ -86,15 +86,13 @@ async fn listen(
     session: &Session,
     topic: &str,
     (name, how): (&str, Listening),
-    to: Option<Listen>,
+    to: Listen,
 ) -> Result<Listener, String> {
     let act = |connection: Arc<OpenConnection>| {
-        let to = to.clone();
+        let to = Arc::clone(&to);
         async move {
             let number = connection.number();
-            if let Some(to) = to {
-                connection.listen(number, to);
-            }
+            connection.listen(number, to);
             let subscribe = |request| commands::subscribe(request, number, topic, name, how);
             if let Err(reason) = connection.ask(setting, subscribe).await {
                 connection.forget(number);
@@ -113,7 +111,7 @@ impl Producer {
             let produce = |request| commands::produce(request, number, topic);
             let made = connection.ask(setting, produce).await.map_err(|reason| format!("{topic}: {reason}"))?;
             let name = made.producer_success.map(|made| made.producer_name).unwrap_or_default();
-            Ok(Self { connection, number, name, sent: AtomicU64::new(0) })
+            Ok(Self { connection, number, name, sent: Mutex::new(0) })
         };
         session.at_topic(topic, act).await
     }
@@ -128,7 +126,10 @@ impl Producer {
         setting: &Setting,
         data: Vec<u8>,
     ) -> Result<oneshot::Receiver<Result<(), String>>, String> {
-        let sequence = self.sent.fetch_add(1, Ordering::Relaxed);
+        // Until it is on its way: a namespace without duplicates drops what comes after a larger number, and confirms it.
+        let mut sent = self.sent.lock();
+        let sequence = *sent;
+        *sent += 1;
         let now_ms = u64::try_from(setting.world.now().as_micros() / 1_000).unwrap_or_default();
         let message = commands::send(self.number, &self.name, sequence, now_ms, data);
         self.connection.send((self.number, sequence), message)
