@@ -49,6 +49,14 @@ pub(crate) struct Incoming {
     pub(crate) payload: Payload,
 }
 
+impl Incoming {
+    /// How many of those that were asked for it is to the broker: several if it has several in one.
+    pub(crate) fn counts(&self) -> u32 {
+        let together = self.payload.metadata.num_messages_in_batch.and_then(|number| u32::try_from(number).ok());
+        together.unwrap_or(1).max(1)
+    }
+}
+
 #[derive(Default)]
 struct State {
     requests: HashMap<u64, oneshot::Sender<BaseCommand>>,

@@ -120,7 +120,10 @@ impl Consumer {
         loop {
             tokio::select! {
                 biased;
-                Some((lane, incoming)) = received.recv() => if let Some(lane) = lanes.get_mut(&lane) {
+                Some((lane, incoming)) = received.recv() => if let Some(lane) = lanes.get_mut(&lane)
+                    // What came to one that was made anew since comes again.
+                    && incoming.message.consumer_id == lane.listener.number
+                {
                     lane.heard = self.setting.world.now();
                     self.put(lane, incoming).await;
                 },
@@ -135,12 +138,13 @@ impl Consumer {
         }
     }
 
-    async fn put(&self, lane: &LaneListener, Incoming { message, payload }: Incoming) {
-        // One of several in one message has been counted as one here, and as one of so many there.
-        let together = payload.metadata.num_messages_in_batch.and_then(|number| u32::try_from(number).ok());
-        if let Some(more) = together.and_then(|number| number.checked_sub(1)).filter(|more| *more > 0) {
+    async fn put(&self, lane: &LaneListener, incoming: Incoming) {
+        // Several in one message have one place here.
+        let more = incoming.counts() - 1;
+        if more > 0 {
             lane.listener.ask_for(more);
         }
+        let Incoming { message, payload } = incoming;
         let place = Arc::new(Place { listener: lane.listener.clone(), _held: Arc::clone(&lane.held) });
         let (id, before) = (message.message_id, message.redelivery_count.unwrap_or_default());
         match WakeUp::read(&payload.data) {

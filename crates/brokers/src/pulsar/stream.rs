@@ -35,9 +35,9 @@ impl PulsarStream {
         tasks: Arc<Tasks>,
     ) -> Result<Self, String> {
         let own = setting.world.fresh_id();
-        let (outbox, inbox) = (Arc::new(Outbox::new(own.clone())), Arc::new(Inbox::new(own.clone())));
+        let (outbox, inbox) = (Arc::new(Outbox::new(own.clone())), Arc::new(Inbox::new(own)));
         let open = consuming.now().ok_or(LOST)?;
-        let hearing = Hearing { setting: setting.clone(), own, link: consuming, inbox: Arc::clone(&inbox) };
+        let hearing = Hearing { setting: setting.clone(), link: consuming, inbox: Arc::clone(&inbox) };
         let first = hearing.subscribe(&open).await?;
         tasks.spawn(hearing.run(open, first));
         let (telling, setting) = (Arc::clone(&outbox), setting.clone());
@@ -48,8 +48,6 @@ impl PulsarStream {
 
 struct Hearing {
     setting: Setting,
-    /// What this process is called here.
-    own: String,
     link: Link,
     inbox: Arc<Inbox>,
 }
@@ -60,7 +58,9 @@ impl Hearing {
     async fn subscribe(&self, open: &Open) -> Result<Heard, String> {
         let (sender, heard) = mpsc::unbounded_channel();
         let to: Listen = Arc::new(move |incoming| drop(sender.send(incoming)));
-        let listener = topics::listen_to_notices(&self.setting, &open.session, &self.own, to).await?;
+        // A name of its own each time: the broker may still think that the one before is there, and refuse a second one.
+        let name = self.setting.world.fresh_id();
+        let listener = topics::listen_to_notices(&self.setting, &open.session, &name, to).await?;
         listener.ask_for(WAITING);
         Ok((listener, heard))
     }
@@ -88,7 +88,7 @@ impl Hearing {
 
     /// Until the session is lost.
     async fn hear_all(&mut self, open: &Arc<Open>, (listener, mut heard): Heard) {
-        let mut taken = 0;
+        let mut taken = 0_u32;
         loop {
             let next = tokio::select! {
                 biased;
@@ -96,10 +96,10 @@ impl Hearing {
                 () = self.link.replaced(open) => return,
             };
             // The connection has forgotten whom it hears for: it is lost.
-            let Some(Incoming { payload, .. }) = next else { return };
-            self.inbox.receive(&payload.data);
-            taken += 1;
-            if taken == AT_ONCE {
+            let Some(incoming) = next else { return };
+            self.inbox.receive(&incoming.payload.data);
+            taken = incoming.counts().saturating_add(taken);
+            if taken >= AT_ONCE {
                 listener.ask_for(taken);
                 taken = 0;
             }
@@ -115,7 +115,9 @@ async fn tell(setting: &Setting, mut link: Link, outbox: &Outbox) {
         let open = link.connected().await;
         while unconfirmed.len() >= UNCONFIRMED {
             // A connection that is lost confirms nothing, but ends all that waits for it.
-            unconfirmed.next().await;
+            if setting.in_time(unconfirmed.next()).await.is_none() {
+                open.session.give_up("notices are not confirmed");
+            }
         }
         // One that is too large or is lost leaves a gap, which listeners notice.
         if let Some((_, notices)) = &open.producers
