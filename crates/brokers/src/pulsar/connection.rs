@@ -1,11 +1,12 @@
 //! One connection to a broker of Pulsar, from opening to loss.
 
 use super::commands;
+use super::frames::Frames;
 use crate::bus::Setting;
 use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
 use parking_lot::Mutex;
 use pulsar::message::proto::{BaseCommand, CommandMessage};
-use pulsar::message::{Codec, Message, Payload};
+use pulsar::message::{Message, Metadata, Payload};
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -88,7 +89,7 @@ impl OpenConnection {
     }
 
     async fn open_with(setting: &Setting, broker: &Broker) -> Result<(Arc<Self>, Driver), String> {
-        let mut framed = Framed::new(socket(broker).await?, Codec);
+        let mut framed = Framed::new(socket(broker).await?, Frames::up_to(DEFAULT_LARGEST));
         let connect = commands::connect(credentials(setting), broker.behind.clone());
         framed.send(connect).await.map_err(|error| error.to_string())?;
         let answer = framed.next().await.ok_or("it ends the connection")?.map_err(|error| error.to_string())?;
@@ -97,6 +98,7 @@ impl OpenConnection {
         }
         let connected = answer.command.connected.ok_or("it does not answer as Pulsar does")?;
         let largest = connected.max_message_size.and_then(|size| usize::try_from(size).ok()).unwrap_or(DEFAULT_LARGEST);
+        *framed.codec_mut() = Frames::up_to(largest);
         let (outgoing, waiting) = mpsc::unbounded_channel();
         let (state, given_up) = (Arc::new(Mutex::new(State::default())), Arc::new(GivenUp::default()));
         let numbers = AtomicU64::new(1);
@@ -224,7 +226,7 @@ fn credentials(setting: &Setting) -> Option<(&'static str, Vec<u8>)> {
 /// Reads and writes until the connection is lost, and says why.
 async fn drive(
     setting: Setting,
-    framed: Framed<Box<dyn Socket>, Codec>,
+    framed: Framed<Box<dyn Socket>, Frames>,
     waiting: mpsc::UnboundedReceiver<Message>,
     outgoing: mpsc::WeakUnboundedSender<Message>,
     state: Arc<Mutex<State>>,
@@ -303,7 +305,9 @@ async fn watch_over(setting: &Setting, outgoing: &mpsc::WeakUnboundedSender<Mess
 impl State {
     /// Gives why the connection is useless if it has become so.
     fn take(&mut self, Message { mut command, payload }: Message) -> Option<String> {
-        if let (Some(message), Some(payload)) = (command.message.take(), payload) {
+        if let Some(message) = command.message.take() {
+            // One that cannot be read is let go by whoever listens.
+            let payload = payload.unwrap_or_else(|| Payload { metadata: Metadata::default(), data: Vec::new() });
             if let Some(consumer) = self.consumers.get(&message.consumer_id) {
                 consumer(Incoming { message, payload });
             }

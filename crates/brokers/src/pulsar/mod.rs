@@ -9,6 +9,7 @@
 mod commands;
 mod connection;
 mod consumer;
+mod frames;
 mod link;
 mod publisher;
 mod queue;
