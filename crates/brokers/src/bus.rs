@@ -53,8 +53,8 @@ pub struct Timing {
     pub heartbeat: Duration,
     /// How long RabbitMQ may take no messages, because it is short of memory or disk, before the connection is given up.
     pub blocked_at_most: Duration,
-    /// RabbitMQ closes channels on which a message was not settled for 30 minutes. One that is held longer than this is
-    /// acknowledged; its turn is still in the journal.
+    /// RabbitMQ closes channels on which a message was not settled for 30 minutes, and Pulsar sends no more than was asked for.
+    /// One that is held longer than this is acknowledged; its turn is still in the journal.
     pub held_at_most: Duration,
     /// NATS hands out again what was neither settled nor renewed for so long.
     pub acknowledged_within: Duration,

@@ -188,8 +188,14 @@ impl Consumer {
 pub(crate) async fn acknowledge(setting: &Setting, message: &PulsarMessage) -> Result<(), QueueError> {
     let Listener { connection, number } = &message.place.listener;
     let done = connection.ask(setting, |request| commands::acknowledge(request, *number, message.id.clone())).await;
-    done.map(drop)
-        .map_err(|reason| if connection.is_lost() { QueueError::Stale } else { QueueError::Unavailable(reason) })
+    done.map(drop).map_err(|reason| {
+        if connection.is_lost() {
+            return QueueError::Stale;
+        }
+        // Nobody here has it any more, and the broker would keep it for this connection as long as that lives.
+        connection.give_up(&reason);
+        QueueError::Unavailable(reason)
+    })
 }
 
 /// Has Pulsar hand out a message again at once.

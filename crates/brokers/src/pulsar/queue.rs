@@ -40,8 +40,9 @@ impl PulsarQueue {
             aggregators: Arc::new(Held::new(world())),
             delays: Delays::new(world()),
         });
-        let delayed = Arc::clone(&shared);
+        let (delayed, old) = (Arc::clone(&shared), Arc::clone(&shared));
         tasks.spawn(async move { delayed.publish_what_is_due().await });
+        tasks.spawn(async move { old.settle_what_is_old().await });
         Self { shared, consuming, consumed: Mutex::default(), tasks }
     }
 
@@ -103,6 +104,19 @@ impl Shared {
             }
             (Settling::Stale, _) => Err(QueueError::Stale),
             (Settling::Done, published) => published,
+        }
+    }
+
+    /// A turn may take hours, and somebody may have forgotten what he had. Neither is to take the places of others for ever.
+    async fn settle_what_is_old(&self) {
+        let longest = self.setting.options.timing.held_at_most;
+        loop {
+            self.setting.world.sleep(longest / 20).await;
+            for held in [&self.agents, &self.aggregators] {
+                for message in held.too_old(longest) {
+                    drop(consumer::acknowledge(&self.setting, &message).await);
+                }
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use pulsar::producer::Message;
 use pulsar::{Authentication, ProducerOptions, TokioExecutor};
 use std::sync::Arc;
 use std::time::Duration;
-use trellis_brokers::BusOptions;
+use trellis_brokers::{BusOptions, Timing};
 use trellis_orchestrator::ports::QueueError;
 
 fn server(server: &Server) -> &trellis_servers::Pulsar {
@@ -104,6 +104,23 @@ async fn what_is_in_hand_stays_there_without_a_word() {
     one.queue.acknowledge(&delivery).await.unwrap();
     drop(one);
     nothing(&*two.queue).await;
+}
+
+/// Otherwise turns that take hours, and those that nobody has any more, would take all places.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_held_for_long_makes_room_for_the_next() {
+    let timing = Timing { held_at_most: Duration::from_secs(1), ..options().timing };
+    let (shared, options) = (Kind::Pulsar.shared(), BusOptions { timing, lanes: 1, prefetch: 1, ..options() });
+    let bus = shared.connect(&options).await;
+    bus.queue.publish(turn(1)).await.unwrap();
+    bus.queue.publish(turn(2)).await.unwrap();
+    let (long, next) = (take(&*bus.queue).await, take(&*bus.queue).await);
+    assert_eq!((session(&long).as_str(), session(&next).as_str()), ("s1", "s2"));
+    bus.queue.acknowledge(&long).await.unwrap();
+    bus.queue.acknowledge(&next).await.unwrap();
+    let pulsar = server(&shared);
+    let left = || statistics(pulsar, "persistent", &lane(&options))["subscriptions"]["trellis"]["msgBacklog"].as_u64();
+    until("nothing is left of them", async || left() == Some(0)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
