@@ -94,7 +94,14 @@ impl Server {
 
     pub(crate) async fn connect_at(&self, port: u16, options: &BusOptions) -> Result<Bus, BusError> {
         capture_log();
-        connect(&self.address_at(port), options, Arc::new(RealWorld)).await
+        let answer = match self {
+            Self::RabbitMq(_) | Self::Nats(_) => options.timing.answer,
+            // Each bus makes many topics at once, and Java is slow at first.
+            #[cfg(feature = "pulsar")]
+            Self::Pulsar(_) => options.timing.answer * 2,
+        };
+        let options = BusOptions { timing: Timing { answer, ..options.timing }, ..options.clone() };
+        connect(&self.address_at(port), &options, Arc::new(RealWorld)).await
     }
 }
 
