@@ -6,8 +6,8 @@ use pulsar::message::proto::command_subscribe::{InitialPosition, SubType};
 use pulsar::message::proto::{self, BaseCommand, MessageIdData};
 use pulsar::message::{Message, Metadata, Payload};
 
-/// The version of the protocol that has all of these commands.
-const PROTOCOL: i32 = 12;
+/// The version of the protocol that has all of these commands: the first in which acknowledgements are answered, of Pulsar 2.8.
+const PROTOCOL: i32 = 17;
 
 /// How a process listens to a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,6 +158,11 @@ pub(crate) fn answered(command: &BaseCommand) -> Option<u64> {
     let success = success.or_else(|| command.consumer_stats_response.as_ref().map(|answer| answer.request_id));
     let success = success.or_else(|| command.ack_response.as_ref().and_then(|answer| answer.request_id));
     success.or_else(|| command.error.as_ref().map(|answer| answer.request_id))
+}
+
+/// Whether the broker knows all of these commands. It names the version that both sides have.
+pub(crate) fn is_new_enough(connected: &proto::CommandConnected) -> bool {
+    connected.protocol_version.unwrap_or_default() >= PROTOCOL
 }
 
 /// Why a request was refused.

@@ -97,6 +97,9 @@ impl OpenConnection {
             return Err(reason);
         }
         let connected = answer.command.connected.ok_or("it does not answer as Pulsar does")?;
+        if !commands::is_new_enough(&connected) {
+            return Err(format!("{} is too old: Pulsar 2.8 or newer is needed", connected.server_version));
+        }
         let largest = connected.max_message_size.and_then(|size| usize::try_from(size).ok()).unwrap_or(DEFAULT_LARGEST);
         *framed.codec_mut() = Frames::up_to(largest);
         let (outgoing, waiting) = mpsc::unbounded_channel();
