@@ -26,7 +26,9 @@ impl Artifact<'_> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         // Has its name only once it is whole and the right one.
         let part = folder.join(format!(".{last}.part"));
-        let script = "import sys, urllib.request; urllib.request.urlretrieve(sys.argv[1], sys.argv[2])";
+        // A server that says nothing any more is not waited for.
+        let script = "import socket, sys, urllib.request; socket.setdefaulttimeout(60); \
+                      urllib.request.urlretrieve(sys.argv[1], sys.argv[2])";
         let fetched = Command::new("python3").args(["-c", script, &url]).arg(&part).stdin(Stdio::null()).status();
         if !fetched.context("cannot start python3")?.success() {
             bail!("{name} cannot be had from {url}: is there a network?");
