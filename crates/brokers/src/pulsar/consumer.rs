@@ -177,7 +177,7 @@ impl Consumer {
                 continue;
             }
             tracing::debug!(lane = ?name, "a consumer that nothing comes to is made anew");
-            lane.listener.close(&self.setting).await;
+            lane.listener.close(&self.setting).await?;
             *lane = self.listen(open, *name, to).await?;
         }
         Ok(())

@@ -154,8 +154,9 @@ impl Listener {
         self.connection.tell(commands::flow(self.number, messages));
     }
 
-    pub(crate) async fn close(&self, setting: &Setting) {
+    /// If it cannot be closed, the broker may go on sending to it, and nobody hears that.
+    pub(crate) async fn close(&self, setting: &Setting) -> Result<(), String> {
         self.connection.forget(self.number);
-        drop(self.connection.ask(setting, |request| commands::close_consumer(request, self.number)).await);
+        self.connection.ask(setting, |request| commands::close_consumer(request, self.number)).await.map(drop)
     }
 }
