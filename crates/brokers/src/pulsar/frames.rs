@@ -111,7 +111,7 @@ mod tests {
             let mut part = BytesMut::from(&whole[..end]);
             assert!(Frames::up_to(1_000).decode(&mut part).unwrap().is_none(), "{end}");
         }
-        for wrong in [&[0, 0, 0, 4, 0, 0, 0, 9][..], &[0, 0, 0, 2, 0, 0], &[0, 0, 0, 6, 0, 0, 0, 2, 0xff, 0xff]] {
+        for wrong in [&[0_u8, 0, 0, 4, 0, 0, 0, 9][..], &[0, 0, 0, 2, 0, 0], &[0, 0, 0, 6, 0, 0, 0, 2, 0xff, 0xff]] {
             assert!(Frames::up_to(1_000).decode(&mut BytesMut::from(wrong)).is_err(), "{wrong:?}");
         }
     }

@@ -51,15 +51,23 @@ impl Session {
         F: Future<Output = Result<T, String>>,
     {
         let named = self.look_up(topic).await?;
-        if named.behind.is_none() {
-            // The address that was given works from here, which cannot be said of what a broker believes to be its own.
-            match act(Arc::clone(&self.main)).await {
-                Ok(done) => return Ok(done),
-                Err(reason) if self.main.is_lost() || named == self.broker => return Err(reason),
-                Err(reason) => tracing::debug!(topic, reason, "another broker is asked"),
-            }
+        if named.behind.is_some() {
+            return act(self.connected_to(named).await?).await;
         }
-        act(self.connected_to(named).await?).await
+        // The address that was given works from here, which cannot be said of what a broker believes to be its own.
+        let refused = match act(Arc::clone(&self.main)).await {
+            Ok(done) => return Ok(done),
+            Err(reason) if self.main.is_lost() || named == self.broker => return Err(reason),
+            Err(reason) => reason,
+        };
+        tracing::debug!(topic, reason = %refused, "another broker is asked");
+        let (host, port) = (named.host.clone(), named.port);
+        let done = match self.connected_to(named).await {
+            Ok(other) => act(other).await,
+            Err(reason) => Err(reason),
+        };
+        // Which of the two is the reason cannot be known here.
+        done.map_err(|reason| format!("{refused}; and at {host}:{port}, which it names: {reason}"))
     }
 
     /// Which broker serves a topic. One that nobody serves is given to somebody by this.

@@ -91,6 +91,20 @@ async fn a_topic_that_is_unloaded_or_deleted_is_found_or_made_again() {
     bus.queue.acknowledge(&delivery).await.unwrap();
 }
 
+/// Those who listen are told, those who publish are not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_that_is_deleted_is_made_again() {
+    let (shared, options) = (Kind::Pulsar.shared(), BusOptions { lanes: 1, ..options() });
+    let bus = shared.connect(&options).await;
+    let topic = format!("/admin/v2/persistent/public/default/{}", lane(&options));
+    let deleted = server(&shared).admin("DELETE", &format!("{topic}/subscription/trellis?force=true"));
+    assert!(deleted.contains(" 204 "), "{deleted}");
+    publish_at_last(&*bus.queue, turn(1)).await;
+    let delivery = take(&*bus.queue).await;
+    assert_eq!(session(&delivery), "s1");
+    bus.queue.acknowledge(&delivery).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_in_hand_stays_there_without_a_word() {
     let (shared, options) = (Kind::Pulsar.shared(), options());
