@@ -33,6 +33,7 @@ use crate::request_memory::BodyPlace;
 use crate::unread::Unread;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use axum::{Extension, Router};
@@ -41,6 +42,7 @@ use rmcp::ServiceExt;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -63,10 +65,11 @@ async fn over_http(
     request: Request,
 ) -> Result<Response, McpRefusal> {
     let inside = entered?.inside;
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, bounds::BODY).await.map_err(|error| ApiError::request(error.to_string()))?;
     check_values(&body)
         .map_err(|error| ServiceError::new(Code::TooLarge, format!("the message is too large: {error}")))?;
+    name_task(&mut parts.headers, &body);
     let unread = gateway.capacity().unread.clone();
     let server = McpServer::over_http(gateway, inside, place.map(|Extension(place)| place));
     // Which hosts and origins a request may come from is one rule for all paths.
@@ -89,6 +92,32 @@ async fn over_http(
         }
     };
     Ok(response.map(|body| Body::from_stream(held(Body::new(body), unread).take_until(left))).into_response())
+}
+
+/// A message that only asks which task it is about.
+#[derive(Deserialize)]
+struct AboutTask {
+    params: NamedTask,
+}
+
+#[derive(Deserialize)]
+struct NamedTask {
+    #[serde(rename = "taskId")]
+    id: String,
+}
+
+/// The id of a task is to stand in a header as well, for whatever routes by it. `FastMCP` leaves it out: what counts is in the
+/// message.
+fn name_task(headers: &mut HeaderMap, body: &[u8]) {
+    const NAME: HeaderName = HeaderName::from_static("mcp-name");
+    let is_about_task = headers.get("mcp-method").is_some_and(|method| method.as_bytes().starts_with(b"tasks/"));
+    if !is_about_task || headers.contains_key(NAME) {
+        return;
+    }
+    let task = serde_json::from_slice::<AboutTask>(body).ok();
+    if let Some(id) = task.and_then(|task| HeaderValue::from_str(&task.params.id).ok()) {
+        headers.insert(NAME, id);
+    }
 }
 
 /// A reply that takes its room piece by piece, until it is read.
