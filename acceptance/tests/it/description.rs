@@ -15,5 +15,6 @@ async fn no_request_that_the_description_allows_or_forbids_brings_the_server_dow
     let arguments = [&["run", &description][..], &bounds, &how].concat();
     let told = stage.program("schemathesis", &arguments).await;
     assert!(told.succeeded, "{told}");
-    stage.tg("tg-invoke-agent", &["-q", "Who was Ada?"]).await.ok().says(&["The script answers: Who was Ada?"]);
+    // Whichever pattern there is by now: what the fuzzer was allowed to write may have taken others away.
+    stage.tg("tg-invoke-agent", &["-q", "Who was Ada?"]).await.ok().says(&["Who was Ada?"]);
 }
