@@ -1,10 +1,11 @@
 //! The program as a command: one data folder, one model behind it, questions one after the other.
 
-use crate::clients::{Output, command, run};
+use crate::clients::{Output, command, end_within, run};
 use crate::server::{connect_notes, program};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -36,6 +37,16 @@ impl Asking {
         let environment = self.whole_environment();
         let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
         run(&program(), "trellis", arguments, &environment, self.folder.path()).await
+    }
+
+    /// The same, for a model that thinks on this machine, beside whatever else runs there.
+    pub async fn trellis_patiently(&self, arguments: &[&str]) -> Output {
+        const PATIENCE: Duration = Duration::from_mins(12);
+        let environment = self.whole_environment();
+        let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let place = (self.folder.path(), PATIENCE);
+        let ended = end_within(&program(), "trellis", arguments, &environment, place).await;
+        ended.expect("a small model answers in that time")
     }
 
     /// The same, for somebody who starts it and does not let it come to its end.

@@ -148,7 +148,7 @@ pub(crate) async fn run(
     ended.unwrap_or_else(|| panic!("`{shown}` did not end within {PATIENCE:?}"))
 }
 
-async fn end_within(
+pub(crate) async fn end_within(
     program: &Path,
     shown: &str,
     arguments: &[&str],
