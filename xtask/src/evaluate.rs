@@ -19,9 +19,11 @@ const USAGE: &str =
 const SUITES: [(&str, &str); 2] = [("react-20", "react"), ("routing-48", "auto")];
 
 /// How the models are asked: so that two runs differ as little as they can, and slow cores are waited for.
-const SETTINGS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("TRELLIS_MODELS_TEMPERATURE", "0"),
     ("TRELLIS_MODELS_MAX_TOKENS", "512"),
+    // Models this small keep to the form of a text better than to functions.
+    ("TRELLIS_MODELS_NATIVE_TOOLS", "false"),
     ("TRELLIS_MODELS_FIRST_TOKEN_TIMEOUT_MS", "900000"),
     ("TRELLIS_MODELS_BETWEEN_TOKENS_TIMEOUT_MS", "300000"),
     ("TRELLIS_MODELS_TOTAL_TIMEOUT_MS", "1800000"),

@@ -8,6 +8,7 @@ mod dist;
 mod environment;
 mod evaluate;
 mod fuseki;
+mod lints;
 mod maven;
 mod page;
 mod programs;
@@ -56,16 +57,16 @@ fn main() -> Result<()> {
 }
 
 fn test() -> Result<()> {
-    run("cargo", &["fmt", "--all", "--check"])?;
+    lints::format()?;
     // Small, and some of what is built needs it.
     pulsar::fetch_protoc()?;
     // The rest of what comes over the network is not waited for: nothing that is built needs it.
     let fetching = std::thread::spawn(fetch);
-    run("cargo", &["clippy", "--workspace", "--all-targets", "--all-features", "--", "--deny", "warnings"])?;
-    let programs = programs::build()?;
+    let linted = lints::environment();
+    let programs = programs::build(&linted)?;
     fetching.join().map_err(|_| anyhow::anyhow!("fetching ended with a panic, told above"))??;
     bodies::forget()?;
-    let beside = std::thread::spawn(beside);
+    let beside = std::thread::spawn(move || beside(&linted));
     let (name, folder) = bodies::kept()?;
     let tested = programs::run(&programs, &[("RUST_TEST_THREADS", &threads()), (name, &folder)]);
     let beside = beside.join().map_err(|_| anyhow::anyhow!("a check ended with a panic, told above"))?;
@@ -80,10 +81,10 @@ fn test() -> Result<()> {
 }
 
 /// What only computes, while tests wait for something else.
-fn beside() -> Result<()> {
-    // As users build it: what only tests switch on must not be needed.
-    run_idly("cargo", &["check", "--quiet", "--package", "trellis"])?;
-    run_idly("cargo", &["test", "--workspace", "--all-features", "--doc"])
+fn beside(linted: &lints::Environment) -> Result<()> {
+    lints::build_as_users(linted)?;
+    let environment: Vec<_> = linted.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    run_with("nice", &["-n", "19", "cargo", "test", "--workspace", "--all-features", "--doc"], &environment)
 }
 
 /// The release binary in figures: all of them, or one measurement by its name. That of the page is taken in a browser.
@@ -167,11 +168,6 @@ fn root() -> Result<PathBuf> {
 
 fn run(program: &str, arguments: &[&str]) -> Result<()> {
     run_with(program, arguments, &[])
-}
-
-/// The same for what gives way to everything else.
-fn run_idly(program: &str, arguments: &[&str]) -> Result<()> {
-    run("nice", &[&["-n", "19", program], arguments].concat())
 }
 
 fn run_with(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {

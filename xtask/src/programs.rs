@@ -1,6 +1,6 @@
 //! The programs that cargo makes of the tests, several at once: most tests wait, for servers, for processes that end, for a disk.
 
-use crate::root;
+use crate::{lints, root};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde::Deserialize;
 use std::ffi::OsStr;
@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 const AT_ONCE: usize = 3;
+
+/// More failures than this are no matter of a busy machine.
+const MOST_AGAIN: usize = 4;
 
 /// They take the longest, so they begin first: the last one that begins keeps all others waiting.
 const LONG: [(&str, &str); 5] =
@@ -54,12 +57,13 @@ pub(crate) struct Program {
 }
 
 /// Builds the tests of the whole workspace.
-pub(crate) fn build() -> Result<Vec<Program>> {
+pub(crate) fn build(linted: &lints::Environment) -> Result<Vec<Program>> {
     const BUILD: [&str; 5] =
         ["test", "--workspace", "--all-features", "--no-run", "--message-format=json-render-diagnostics"];
     println!("$ cargo {}", BUILD.join(" "));
-    let built = Command::new("cargo").args(BUILD).current_dir(root()?).stderr(Stdio::inherit()).output();
-    let built = built.context("cannot start cargo")?;
+    let mut cargo = Command::new("cargo");
+    cargo.args(BUILD).envs(linted.iter().map(|(name, value)| (*name, value)));
+    let built = cargo.current_dir(root()?).stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     ensure!(built.status.success(), "the tests cannot be built: {}", built.status);
     of(&String::from_utf8(built.stdout).context("cargo writes UTF-8")?)
 }
@@ -83,7 +87,16 @@ fn of(told: &str) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// Runs all of them, also the tests that only the right environment can pass. One that fails stops no other.
+/// What failed in a program: these tests, or all of it if it told of none.
+#[derive(Debug)]
+struct Failed<'a> {
+    program: &'a Program,
+    tests: Vec<String>,
+}
+
+/// Runs all of them, also the tests that only the right environment can pass. One that fails stops no other. A few tests
+/// that failed beside all others are run again by themselves: those that pass then are named, but nothing fails for them,
+/// since how long something takes on a machine that does five things at once is not what they are about.
 pub(crate) fn run(programs: &[Program], environment: &[(&str, &str)]) -> Result<()> {
     let folder = root()?.join("target/test-output");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -91,8 +104,14 @@ pub(crate) fn run(programs: &[Program], environment: &[(&str, &str)]) -> Result<
     let in_turn = || {
         let mut failed = Vec::new();
         while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let ran = program.run(environment, &folder);
-            failed.extend(ran.unwrap_or_else(|error| vec![format!("{}: {error:#}", program.title())]));
+            match program.run(&[], environment, &folder) {
+                Ok(true) => {}
+                Ok(false) => failed.push(Failed { program, tests: program.failures(&folder) }),
+                Err(error) => {
+                    println!("{}: {error:#}", program.title());
+                    failed.push(Failed { program, tests: Vec::new() });
+                }
+            }
         }
         failed
     };
@@ -104,8 +123,36 @@ pub(crate) fn run(programs: &[Program], environment: &[(&str, &str)]) -> Result<
     for end in ends {
         failed.extend(end.map_err(|_| anyhow!("running tests ended with a panic, told above"))?);
     }
-    ensure!(failed.is_empty(), "these failed, and say why above:\n{}", failed.join("\n"));
+    again(failed, environment, &folder)
+}
+
+/// Runs what failed once more, one after the other.
+fn again(failed: Vec<Failed<'_>>, environment: &[(&str, &str)], folder: &Path) -> Result<()> {
+    let names = |failed: &[Failed<'_>]| failed.iter().flat_map(Failed::names).collect::<Vec<_>>().join("\n");
+    let tests: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
+    ensure!(tests <= MOST_AGAIN, "these failed, and say why above:\n{}", names(&failed));
+    let (mut passed, mut left) = (Vec::new(), Vec::new());
+    for failed in failed {
+        match failed.program.run(&failed.tests, environment, folder) {
+            Ok(true) => passed.push(failed),
+            Ok(false) | Err(_) => left.push(failed),
+        }
+    }
+    if !passed.is_empty() {
+        eprintln!("warning: these failed beside the others and passed by themselves:\n{}", names(&passed));
+    }
+    ensure!(left.is_empty(), "these failed, also by themselves, and say why above:\n{}", names(&left));
     Ok(())
+}
+
+impl Failed<'_> {
+    fn names(&self) -> Vec<String> {
+        let title = self.program.title();
+        if self.tests.is_empty() {
+            return vec![title];
+        }
+        self.tests.iter().map(|test| format!("{title}: {test}")).collect()
+    }
 }
 
 impl Program {
@@ -119,17 +166,23 @@ impl Program {
         format!("{package}, {} {target}", self.target.kind.join(" "))
     }
 
-    /// Runs it as cargo does, and gives what failed. What it says is shown when it ends, so that it stays together; one that
-    /// never ends has it in a file.
-    fn run(&self, environment: &[(&str, &str)], folder: &Path) -> Result<Vec<String>> {
+    /// Where what it says is written.
+    fn output(&self, folder: &Path) -> PathBuf {
+        folder.join(self.executable.file_name().unwrap_or_default()).with_extension("txt")
+    }
+
+    /// Runs it as cargo does: all of its tests, or those. True if they passed. What it says is shown when it ends, so that it
+    /// stays together; one that never ends has it in a file.
+    fn run(&self, tests: &[String], environment: &[(&str, &str)], folder: &Path) -> Result<bool> {
         let title = self.title();
-        let name = self.executable.file_name().context("a program has a name")?;
-        let path = folder.join(name).with_extension("txt");
+        let path = self.output(folder);
         let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
         let errors = file.try_clone().with_context(|| format!("cannot write {}", path.display()))?;
         println!("{title}: begins, and writes to {}", path.display());
         let status = Command::new(&self.executable)
             .args(self.arguments())
+            .args(tests)
+            .args((!tests.is_empty()).then_some("--exact"))
             .current_dir(&self.package)
             .env("CARGO_MANIFEST_DIR", &self.package)
             .envs(environment.iter().copied())
@@ -141,7 +194,12 @@ impl Program {
         let said = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let said = String::from_utf8_lossy(&said);
         println!("\n{title}: {status}\n{said}");
-        Ok(if status.success() { Vec::new() } else { failures(&title, &said) })
+        Ok(status.success())
+    }
+
+    /// Which of its tests failed. One that takes the whole program with it is not named.
+    fn failures(&self, folder: &Path) -> Vec<String> {
+        fs::read(self.output(folder)).map_or_else(|_| Vec::new(), |said| failures(&String::from_utf8_lossy(&said)))
     }
 
     /// What needs clients of others is ignored by plain `cargo test`, which has not fetched them.
@@ -151,11 +209,9 @@ impl Program {
     }
 }
 
-/// Which tests failed. One that takes the whole program with it is not named.
-fn failures(title: &str, said: &str) -> Vec<String> {
+fn failures(said: &str) -> Vec<String> {
     let failed = said.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-    let failed: Vec<_> = failed.map(|test| format!("{title}: {test}")).collect();
-    if failed.is_empty() { vec![title.to_owned()] } else { failed }
+    failed.map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -199,7 +255,33 @@ mod tests {
     #[test]
     fn failed_tests_are_named() {
         let said = "test a::b ... ok\ntest a::c ... FAILED\n\nfailures:\n    a::c\n";
-        assert_eq!(failures("store, test it", said), ["store, test it: a::c"]);
-        assert_eq!(failures("store, test it", "killed"), ["store, test it"]);
+        assert_eq!(failures(said), ["a::c"]);
+        assert!(failures("killed").is_empty());
+    }
+
+    /// A program that passes the second time it is run, and one that never does.
+    #[test]
+    fn what_fails_beside_others_may_pass_by_itself() {
+        let folder = std::env::temp_dir().join(format!("trellis-programs-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let program = |name: &str, script: &str| {
+            let executable = folder.join(name);
+            fs::write(&executable, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&executable, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            let target = Target { kind: vec!["test".to_owned()], name: name.to_owned() };
+            Program { package: folder.clone(), target, executable }
+        };
+        let busy = program("busy", "echo \"$@\" >> said; echo 'test a ... FAILED'; test \"$*\" = 'a --exact'");
+        let wrong = program("wrong", "echo 'test b ... FAILED'; exit 1");
+        let run = |program: &Program| {
+            let ran = program.run(&[], &[], &folder).unwrap();
+            assert!(!ran);
+            again(vec![Failed { program, tests: program.failures(&folder) }], &[], &folder)
+        };
+        run(&busy).unwrap();
+        assert_eq!(fs::read_to_string(folder.join("said")).unwrap(), "\na --exact\n");
+        let error = run(&wrong).unwrap_err().to_string();
+        assert!(error.contains("wrong: b"), "{error}");
+        fs::remove_dir_all(&folder).unwrap();
     }
 }
