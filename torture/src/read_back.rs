@@ -1,12 +1,12 @@
 //! Everything that a folder holds, read the way users read it: one line for each thing, with the hash of its content.
 
 use anyhow::{Context, Result, ensure};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fmt::{self, Debug, Write as _};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use trellis_domain::hash::Hashing;
 use trellis_domain::rdf::Term;
 use trellis_domain::{SessionId, Timestamp, Workspace};
 use trellis_orchestrator::ports::{
@@ -62,11 +62,11 @@ pub async fn lines(folder: &Path) -> Result<Vec<String>> {
 }
 
 /// A hash of what is written.
-struct Hashed(Sha256);
+struct Hashed(Hashing);
 
 impl fmt::Write for Hashed {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.update(text);
+        self.0.update(text.as_bytes());
         Ok(())
     }
 }
@@ -75,12 +75,10 @@ struct Lines(Vec<String>);
 
 impl Lines {
     fn add(&mut self, kind: &str, name: &str, content: &impl Debug) {
-        let mut hashed = Hashed(Sha256::new());
+        let mut hashed = Hashed(Hashing::default());
         write!(hashed, "{content:?}").expect("a hash takes whatever is written to it");
-        let mut line = format!("{kind} {name} ");
-        for byte in &hashed.0.finalize()[..8] {
-            write!(line, "{byte:02x}").expect("a text takes whatever is written to it");
-        }
+        let hash = hashed.0.finish().to_string();
+        let line = format!("{kind} {name} {}", &hash[..16]);
         self.0.push(line.replace('\n', " "));
     }
 

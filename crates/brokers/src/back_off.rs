@@ -1,7 +1,7 @@
 //! How long something is left alone that has failed: longer each time, and not by everybody for as long.
 
-use sha2::{Digest as _, Sha256};
 use std::time::Duration;
+use trellis_domain::Hash;
 use trellis_orchestrator::ports::World;
 
 #[derive(Debug, Clone, Copy)]
@@ -36,8 +36,9 @@ pub(crate) fn delay(first: Duration, longest: Duration, failures: u32, world: &d
 
 /// Anything from 0 to 1.
 fn chance(world: &dyn World) -> f64 {
-    let hash = Sha256::digest(world.fresh_id());
-    f64::from(u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]])) / f64::from(u32::MAX)
+    let hash = Hash::of(world.fresh_id());
+    let [a, b, c, d, ..] = *hash.as_bytes();
+    f64::from(u32::from_be_bytes([a, b, c, d])) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]

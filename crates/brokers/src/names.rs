@@ -4,8 +4,7 @@
 //! workspace stand in the way of no workspace in another lane; inside a lane they are handed out fairly by the process that has
 //! taken them.
 
-use sha2::{Digest as _, Sha256};
-use trellis_domain::Workspace;
+use trellis_domain::{Hash, Workspace};
 use trellis_orchestrator::ports::{Role, TurnKey};
 
 /// The names of one deployment.
@@ -45,8 +44,9 @@ impl Names {
     }
 
     pub(crate) fn lane(&self, role: Role, workspace: &Workspace) -> Lane {
-        let hash = Sha256::digest(workspace.as_str());
-        Lane { role, number: u16::from_be_bytes([hash[0], hash[1]]) % self.lanes }
+        let hash = Hash::of(workspace.as_str());
+        let [high, low, ..] = *hash.as_bytes();
+        Lane { role, number: u16::from_be_bytes([high, low]) % self.lanes }
     }
 
     /// RabbitMQ: the queue, Pulsar: the topic of a lane.
@@ -112,11 +112,7 @@ pub(crate) fn token(name: &str) -> String {
 
 /// 80 bits are enough to tell turns apart that are open together.
 fn short_hash(text: &str) -> String {
-    Sha256::digest(text)[..10].iter().flat_map(|byte| [byte >> 4, byte & 15]).map(hexadecimal).collect()
-}
-
-fn hexadecimal(digit: u8) -> char {
-    char::from_digit(u32::from(digit), 16).expect("a half byte is one digit")
+    Hash::of(text).to_string()[..20].to_owned()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! SHA-256 content hashes: what an auditor can check with any standard tool.
 
+use ring::digest::{Context, SHA256, digest};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// A SHA-256 hash, written as 64 hexadecimal digits.
@@ -27,24 +27,29 @@ impl Hash {
     pub const ZERO: Self = Self([0; 32]);
 
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
-        Self(Sha256::digest(bytes.as_ref()).into())
+        Self::from_digest(digest(&SHA256, bytes.as_ref()))
     }
 
     /// One hash over several parts; each part's length is hashed too, so that moving bytes from one
     /// part to the next changes the result.
     pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut hasher = Sha256::new();
+        let mut hashing = Hashing::default();
         for part in parts {
-            hasher.update((part.len() as u64).to_be_bytes());
-            hasher.update(part);
+            hashing.update(&(part.len() as u64).to_be_bytes());
+            hashing.update(part);
         }
-        Self(hasher.finalize().into())
+        hashing.finish()
     }
 
     /// One hash over parts as if they were one. Only for parts whose lengths are fixed but for the last one's.
     pub fn of_joined<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let hasher = parts.into_iter().fold(Sha256::new(), Digest::chain_update);
-        Self(hasher.finalize().into())
+        let mut hashing = Hashing::default();
+        parts.into_iter().for_each(|part| hashing.update(part));
+        hashing.finish()
+    }
+
+    fn from_digest(digest: ring::digest::Digest) -> Self {
+        Self(digest.as_ref().try_into().expect("SHA-256 has 32 bytes"))
     }
 
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
@@ -57,8 +62,20 @@ impl Hash {
 }
 
 /// A hash over bytes that come one after the other.
-#[derive(Debug, Clone, Default)]
-pub struct Hashing(Sha256);
+#[derive(Clone)]
+pub struct Hashing(Context);
+
+impl Default for Hashing {
+    fn default() -> Self {
+        Self(Context::new(&SHA256))
+    }
+}
+
+impl fmt::Debug for Hashing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Hashing").finish_non_exhaustive()
+    }
+}
 
 impl Hashing {
     pub fn update(&mut self, bytes: &[u8]) {
@@ -66,7 +83,7 @@ impl Hashing {
     }
 
     pub fn finish(self) -> Hash {
-        Hash(self.0.finalize().into())
+        Hash::from_digest(self.0.finish())
     }
 }
 

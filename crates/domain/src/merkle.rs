@@ -5,20 +5,18 @@
 //! size, and proofs between any two sizes, take a logarithmic number of look-ups.
 
 use crate::Hash;
-use sha2::{Digest, Sha256};
+use crate::hash::Hashing;
 
 /// The hash of a leaf's bytes, handed over in parts.
 pub fn leaf<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Hash {
-    let mut hasher = Sha256::new_with_prefix([0]);
-    for part in parts {
-        hasher.update(part);
-    }
-    Hash::from_bytes(hasher.finalize().into())
+    let mut hashing = Hashing::default();
+    hashing.update(&[0]);
+    parts.into_iter().for_each(|part| hashing.update(part));
+    hashing.finish()
 }
 
 fn node(left: Hash, right: Hash) -> Hash {
-    let hasher = Sha256::new_with_prefix([1]).chain_update(left.as_bytes()).chain_update(right.as_bytes());
-    Hash::from_bytes(hasher.finalize().into())
+    Hash::of_joined([[1].as_slice(), left.as_bytes(), right.as_bytes()])
 }
 
 /// The tree's right edge: all that is needed to append to it.

@@ -5,13 +5,13 @@ use crate::error::{damaged, failed};
 use crate::journal::PostgresJournal;
 use crate::reading::hash;
 use deadpool_postgres::Transaction;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::Row;
+use trellis_domain::hash::Hashing;
 use trellis_domain::{Hash, Timestamp, Workspace};
 use trellis_orchestrator::library::{MOST_UPLOADS, RunDocuments, UPLOAD_AGE_MS, check_id};
 use trellis_orchestrator::ports::{
@@ -390,7 +390,7 @@ impl Inner {
 
     /// Reads back what was stored, piece by piece; each must be what was received.
     async fn hash(&self, workspace: &Workspace, id: &str, received: &Received) -> Result<Hash, LibraryError> {
-        let mut whole = Sha256::new();
+        let mut whole = Hashing::default();
         for (index, expected) in received {
             let query = "SELECT content FROM pieces WHERE workspace = $1 AND upload = $2 AND at = $3";
             let row = self.database.find(query, &[&workspace.as_str(), &id, &index.cast_signed()]).await?;
@@ -402,7 +402,7 @@ impl Inner {
             }
             whole.update(content);
         }
-        Ok(Hash::from_bytes(whole.finalize().into()))
+        Ok(whole.finish())
     }
 
     async fn abort(&self, workspace: &Workspace, id: &str) -> Result<(), LibraryError> {

@@ -3,8 +3,8 @@
 //! An id is a hash, so encoding a quad needs no lookup and a rebuilt view has the same bytes. The
 //! dictionary keeps the canonical bytes under the id; they are all it takes to read the term back.
 
-use sha2::{Digest, Sha256};
 use std::fmt;
+use trellis_domain::Hash;
 use trellis_domain::rdf::{Term, Triple};
 
 pub const TERM_ID_BYTES: usize = 16;
@@ -76,7 +76,7 @@ impl WorkspaceId {
 
 fn hash_prefix<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut prefix = [0; N];
-    prefix.copy_from_slice(&Sha256::digest(bytes)[..N]);
+    prefix.copy_from_slice(&Hash::of(bytes).as_bytes()[..N]);
     prefix
 }
 

@@ -5,8 +5,8 @@
 //! without a label have random ones from the parser; they are numbered as they come, which is the same every time.
 
 use oxrdf::BlankNodeRef;
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use trellis_domain::Hash;
 
 /// More nodes without a label are not kept apart in one file: each takes memory until its end.
 pub(crate) const MOST_UNLABELLED: usize = 1 << 20;
@@ -14,7 +14,7 @@ pub(crate) const MOST_UNLABELLED: usize = 1 << 20;
 const MADE: std::ops::RangeInclusive<usize> = 28..=32;
 
 pub(crate) struct BlankNames {
-    scope: [u8; 32],
+    scope: Hash,
     numbers: HashMap<u128, u32>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct TooMany;
 
 impl BlankNames {
     pub(crate) fn new(scope: &str) -> Self {
-        Self { scope: Sha256::digest(scope.as_bytes()).into(), numbers: HashMap::new() }
+        Self { scope: Hash::of(scope), numbers: HashMap::new() }
     }
 
     pub(crate) fn name(&mut self, node: BlankNodeRef<'_>) -> Result<String, TooMany> {
@@ -39,8 +39,8 @@ impl BlankNames {
     }
 
     fn hashed(&self, kind: u8, label: &[u8]) -> String {
-        let digest = Sha256::new().chain_update(self.scope).chain_update([kind]).chain_update(label).finalize();
-        digest[..16].iter().fold(String::from("b"), |mut name, byte| {
+        let hash = Hash::of_joined([self.scope.as_bytes().as_slice(), &[kind], label]);
+        hash.as_bytes()[..16].iter().fold(String::from("b"), |mut name, byte| {
             const DIGITS: &[u8; 16] = b"0123456789abcdef";
             name.push(char::from(DIGITS[usize::from(byte >> 4)]));
             name.push(char::from(DIGITS[usize::from(byte & 15)]));

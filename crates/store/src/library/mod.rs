@@ -9,9 +9,9 @@ use crate::journal::{EmbeddedJournal, off_the_runtime};
 use crate::request::{LibraryTable, LibraryWrite};
 use crate::tables::{Reader, Tables};
 use rows::DocumentRow;
-use sha2::{Digest, Sha256};
 use std::ops::Range;
 use std::sync::Arc;
+use trellis_domain::hash::Hashing;
 use trellis_domain::{Hash, Timestamp, Workspace};
 use trellis_orchestrator::library::RunDocuments;
 use trellis_orchestrator::ports::{
@@ -66,10 +66,10 @@ pub(crate) fn document_of(table: LibraryTable, key: &[u8], value: &[u8]) -> Opti
 pub(crate) fn content_hash(reader: &Reader<'_>, key: &[u8], value: &[u8]) -> Result<Hash, JournalError> {
     let row: DocumentRow = rows::parse(value)?;
     let workspace = rows::workspace_of(key)?;
-    let mut hasher = Sha256::new();
+    let mut hashing = Hashing::default();
     let whole = 0..row.document.size;
-    rows::read_content(reader, &workspace, &row.upload, row.piece, whole, |part| hasher.update(part))?;
-    Ok(Hash::from_bytes(hasher.finalize().into()))
+    rows::read_content(reader, &workspace, &row.upload, row.piece, whole, |part| hashing.update(part))?;
+    Ok(hashing.finish())
 }
 
 fn read_listing(

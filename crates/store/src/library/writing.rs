@@ -5,9 +5,9 @@ use super::{EmbeddedJournal, RunDocuments};
 use crate::journal::off_the_runtime;
 use crate::request::{LibraryTable, LibraryWrite, Request};
 use crate::tables::Tables;
-use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use trellis_domain::hash::Hashing;
 use trellis_domain::{Hash, Workspace};
 use trellis_orchestrator::library::MOST_UPLOADS;
 use trellis_orchestrator::ports::{
@@ -200,25 +200,25 @@ impl LibraryWriter {
 
     /// Reads back what was stored, piece by piece; each must be what was received.
     async fn hash(&self, workspace: &Workspace, upload: &Upload, received: &Received) -> Result<Hash, LibraryError> {
-        let mut whole = Sha256::new();
+        let mut whole = Hashing::default();
         for (index, expected) in received {
             let (_, place) = upload.place(u64::from(*index)).expect("only pieces that fit are received");
             let (tables, of, id, piece) = (self.tables(), workspace.clone(), upload.id.clone(), upload.piece);
             let found;
             (whole, found) = off_the_runtime(move || {
-                let (reader, mut own) = (tables.read(), Sha256::new());
+                let (reader, mut own) = (tables.read(), Hashing::default());
                 rows::read_content(&reader, &of, &id, piece, place, |part| {
                     whole.update(part);
                     own.update(part);
                 })?;
-                Ok((whole, Hash::from_bytes(own.finalize().into())))
+                Ok((whole, own.finish()))
             })
             .await?;
             if found != *expected {
                 return Err(LibraryError::WrongContent { expected: *expected, found });
             }
         }
-        Ok(Hash::from_bytes(whole.finalize().into()))
+        Ok(whole.finish())
     }
 
     pub(super) async fn abort(&self, workspace: &Workspace, id: &str) -> Result<(), LibraryError> {

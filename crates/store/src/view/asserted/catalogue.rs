@@ -7,8 +7,7 @@ use crate::view::compare::Sum;
 use crate::view::term_id::{WORKSPACE_ID_BYTES, WorkspaceId};
 use crate::view::trees::Snapshot;
 use lsm_tree::Guard;
-use sha2::{Digest, Sha256};
-use trellis_domain::{Caller, Collection};
+use trellis_domain::{Caller, Collection, Hash};
 
 const NO_INDEX: u8 = 0;
 const COLLECTION: u8 = b'c';
@@ -93,14 +92,10 @@ impl Source {
 
 /// The place of a collection, which nobody else has.
 pub(super) fn place_of(workspace: WorkspaceId, collection: &Collection, generation: u64) -> WorkspaceId {
-    let digest = Sha256::new()
-        .chain_update(b"collection")
-        .chain_update(workspace.0)
-        .chain_update(generation.to_be_bytes())
-        .chain_update(collection.as_str())
-        .finalize();
+    let generation = generation.to_be_bytes();
+    let parts = [b"collection".as_slice(), &workspace.0, &generation, collection.as_str().as_bytes()];
     let mut place = [0; WORKSPACE_ID_BYTES];
-    place.copy_from_slice(&digest[..WORKSPACE_ID_BYTES]);
+    place.copy_from_slice(&Hash::of_joined(parts).as_bytes()[..WORKSPACE_ID_BYTES]);
     WorkspaceId(place)
 }
 
@@ -118,7 +113,7 @@ pub(super) fn removed_key(place: WorkspaceId) -> Vec<u8> {
 }
 
 pub(super) fn source_key(place: WorkspaceId, source: &str) -> Vec<u8> {
-    key(place, SOURCE, &Sha256::digest(source.as_bytes())[..16])
+    key(place, SOURCE, &Hash::of(source).as_bytes()[..16])
 }
 
 /// What a row is about, if it is one of the catalogue's.

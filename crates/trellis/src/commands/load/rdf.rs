@@ -4,11 +4,10 @@ use super::found::FoundFile;
 use super::progress::Progress;
 use crate::desk::{Desk, RdfFile};
 use crate::failure::Failure;
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use trellis_domain::Collection;
+use trellis_domain::hash::Hashing;
 use trellis_orchestrator::knowledge::Loaded;
 use trellis_rdf::{Format, Origin};
 
@@ -34,16 +33,12 @@ pub(super) async fn load(
 }
 
 fn content_hash(path: &std::path::Path) -> std::io::Result<String> {
-    let (mut file, mut hash, mut piece) = (File::open(path)?, Sha256::new(), vec![0; PIECE]);
+    let (mut file, mut hash, mut piece) = (File::open(path)?, Hashing::default(), vec![0; PIECE]);
     loop {
         match file.read(&mut piece)? {
             0 => break,
             size => hash.update(&piece[..size]),
         }
     }
-    let mut text = String::from("sha256:");
-    for byte in hash.finalize() {
-        write!(text, "{byte:02x}").map_err(std::io::Error::other)?;
-    }
-    Ok(text)
+    Ok(format!("sha256:{}", hash.finish()))
 }
