@@ -100,6 +100,19 @@ test('log, decisions and records tell the whole run', async () => {
   await page.done();
 });
 
+test('the journal is read to its last record, in however many pages it comes', async () => {
+  const page = await house.page();
+  const { records } = await house.api(`/api/v1/runs/${partner.run_id}/records?limit=1000`);
+  // As with runs of many records, or of long ones.
+  let pages = 0;
+  await page.route('**/records?*', (route) => { pages += 1; return route.continue({ url: route.request().url().replace('limit=1000', 'limit=20') }); });
+  await page.at(address(partner, '?view=records'));
+  await page.getByRole('tab', { name: 'Journal' }).click();
+  await page.getByText(`${records.length} records`).waitFor();
+  assert.equal(pages, Math.ceil(records.length / 20));
+  await page.done();
+});
+
 test('an auditor keeps one file that needs nothing else', async () => {
   const page = await house.page();
   await page.at(address(partner));

@@ -170,6 +170,8 @@ test('an item is changed in form and JSON, checked, restored, and never overwrit
   assert.deepEqual([(await stored()).description, (await stored()).termination], ['mine', 'theirs']);
 
   await page.getByRole('tab', { name: 'History' }).click();
+  // Who made it is said in one sentence: nobody is known by name here, and it came over the API.
+  assert.match(await page.getByRole('tabpanel').locator('li').first().innerText(), /Version \d+\s+(just now|\d+ s ago) over the API/);
   await page.getByRole('button', { name: 'What changed' }).first().click();
   await page.getByText('"description": "mine"').waitFor();
   await page.getByRole('button', { name: 'Restore as a new version' }).last().click();
