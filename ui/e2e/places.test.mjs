@@ -180,6 +180,32 @@ test('an item is changed in form and JSON, checked, restored, and never overwrit
   await page.done();
 });
 
+test('the configuration is shown as it was when a run began', async () => {
+  const run = await house.ask('Which configuration was that?', { pattern: 'react' });
+  const { version } = run.configured;
+  const value = (await house.api('/api/v1/configuration')).items.find(({ type, key }) => type === 'agent-task-type' && key === 'general').value;
+  await house.api('/api/v1/configuration', { items: [{ type: 'agent-task-type', key: 'general', value: JSON.stringify({ ...JSON.parse(value), description: 'changed after the run' }) }] });
+  const page = await house.page({ bypassCSP: true });
+  await page.at(`/runs/${run.run_id}`);
+  await page.getByRole('link', { name: `version ${version}` }).click();
+  await page.getByRole('heading', { name: `Configuration at version ${version}` }).waitFor();
+  await page.getByText(`This is version ${version}, as it was.`).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Decide' }).count(), 0, 'it can only be looked at');
+  await page.getByRole('link', { name: 'general', exact: true }).click();
+  await page.getByText('What has changed since').waitFor();
+  assert.ok(page.url().endsWith(`/configuration/agent-task-type/general?version=${version}`), page.url());
+  assert.ok(!(await page.getByRole('region', { name: `The document at version ${version}` }).innerText()).includes('changed after the run'));
+  assert.match(await page.getByRole('region', { name: new RegExp(`From version ${version}`) }).innerText(), /changed after the run/);
+  assert.equal(await page.getByRole('button', { name: 'Save' }).count(), 0);
+  await accessible(page, 'an earlier version');
+  await page.getByRole('link', { name: 'The configuration as it is now' }).click();
+  await page.getByRole('button', { name: 'Save' }).waitFor();
+  await page.at('/configuration?version=999999');
+  await page.getByText('must be a version; the newest is').waitFor();
+  await house.api('/api/v1/configuration', { items: [{ type: 'agent-task-type', key: 'general', value }] });
+  await page.done();
+});
+
 test('the router is tried on a question, and the run is stopped as soon as it has decided', async () => {
   const set = (decision, options, excluded = []) => ({ decision, options, chosen: options.slice(0, 1), excluded, decided_by: 'model', enforcement: 'validated', source: 'urn:trellis:config:default:agent-task-type', config_version: 3, signals: ['complexity: high'], rationale: 'Four dimensions' });
   const base = (seq, name) => ({ seq, session_id: 'tried', step_id: `urn:trustgraph:agent:tried/${name}`, at: new Date().toISOString() });
