@@ -13,6 +13,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // What several pages use lies in one file: alone, each of these is smaller than what it takes to load and to unpack it.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'shared', test: /src[\\/](lib|components)[\\/]/ }] } } },
   },
   server: {
     proxy: Object.fromEntries(

@@ -15,6 +15,8 @@ const browsers = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-
 const FLAGS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
   '--disable-sync',
+  // With PAGE=dist the page comes from nowhere that the browser knows, and may ask this machine all the same.
+  '--disable-features=LocalNetworkAccessChecks',
 ];
 
 async function freePort() {

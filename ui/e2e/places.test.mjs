@@ -170,11 +170,39 @@ test('an item is changed in form and JSON, checked, restored, and never overwrit
   assert.deepEqual([(await stored()).description, (await stored()).termination], ['mine', 'theirs']);
 
   await page.getByRole('tab', { name: 'History' }).click();
+  // Who made it is said in one sentence: nobody is known by name here, and it came over the API.
+  assert.match(await page.getByRole('tabpanel').locator('li').first().innerText(), /Version \d+\s+(just now|\d+ s ago) over the API/);
   await page.getByRole('button', { name: 'What changed' }).first().click();
   await page.getByText('"description": "mine"').waitFor();
   await page.getByRole('button', { name: 'Restore as a new version' }).last().click();
   await page.locator('.saved').waitFor();
   assert.equal((await stored())['my-own'], undefined);
+  await page.done();
+});
+
+test('the configuration is shown as it was when a run began', async () => {
+  const run = await house.ask('Which configuration was that?', { pattern: 'react' });
+  const { version } = run.configured;
+  const value = (await house.api('/api/v1/configuration')).items.find(({ type, key }) => type === 'agent-task-type' && key === 'general').value;
+  await house.api('/api/v1/configuration', { items: [{ type: 'agent-task-type', key: 'general', value: JSON.stringify({ ...JSON.parse(value), description: 'changed after the run' }) }] });
+  const page = await house.page({ bypassCSP: true });
+  await page.at(`/runs/${run.run_id}`);
+  await page.getByRole('link', { name: `version ${version}` }).click();
+  await page.getByRole('heading', { name: `Configuration at version ${version}` }).waitFor();
+  await page.getByText(`This is version ${version}, as it was.`).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Decide' }).count(), 0, 'it can only be looked at');
+  await page.getByRole('link', { name: 'general', exact: true }).click();
+  await page.getByText('What has changed since').waitFor();
+  assert.ok(page.url().endsWith(`/configuration/agent-task-type/general?version=${version}`), page.url());
+  assert.ok(!(await page.getByRole('region', { name: `The document at version ${version}` }).innerText()).includes('changed after the run'));
+  assert.match(await page.getByRole('region', { name: new RegExp(`From version ${version}`) }).innerText(), /changed after the run/);
+  assert.equal(await page.getByRole('button', { name: 'Save' }).count(), 0);
+  await accessible(page, 'an earlier version');
+  await page.getByRole('link', { name: 'The configuration as it is now' }).click();
+  await page.getByRole('button', { name: 'Save' }).waitFor();
+  await page.at('/configuration?version=999999');
+  await page.getByText('must be a version; the newest is').waitFor();
+  await house.api('/api/v1/configuration', { items: [{ type: 'agent-task-type', key: 'general', value }] });
   await page.done();
 });
 

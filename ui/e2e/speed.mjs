@@ -1,7 +1,30 @@
 /** How fast the page is, by the browser's own clock: for tests, which know a limit, and for the figures of `scripts/speed.mjs`. */
 
 import { createServer } from 'node:http';
+import { availableParallelism, loadavg } from 'node:os';
 import { madeUp, serveMadeUp } from './house.mjs';
+
+/** What is aimed at, in milliseconds. */
+export const AIMS = { paint: 200, usable: 1000, stall: 50, key: 100 };
+
+/** How many want each processor, in the last minute. */
+const crowding = () => loadavg()[0] / availableParallelism();
+
+/**
+ * Measures until the aim is met. Fails if it is not met in several tries on a machine that has nothing else to do; on one that has, the
+ * figure is only told, and `cargo xtask bench page` is the place to look.
+ */
+export async function fastEnough(what, aim, measure) {
+  let best = Infinity;
+  for (let tries = 0; tries < 6 && best >= aim; tries++) best = Math.min(best, await measure());
+  console.log(`${what}: ${Math.round(best)} ms, the aim is ${aim} ms`);
+  if (best < aim) return;
+  const crowded = crowding();
+  const told = `${what}: ${Math.round(best)} ms at best, the aim is ${aim} ms; ${crowded.toFixed(1)} want each processor`;
+  // As slow as four times that it may be nowhere.
+  if (crowded <= 1 || best >= 4 * aim) throw new Error(told);
+  console.log(`${told}, so it is not held against the aim`);
+}
 
 /** What somebody types while a run goes on. */
 const WORDS = 'search and search again';

@@ -122,7 +122,8 @@ export const api = {
   decide: (id: string, decision: Record<string, unknown>) =>
     json<unknown>('POST', run(id, '/decide'), { body: decision }),
 
-  configuration: (signal?: AbortSignal) => json<Configuration>('GET', '/api/v1/configuration', { signal }),
+  /** As it is now, or as it was at a version. */
+  configuration: (signal?: AbortSignal, at?: string) => json<Configuration>('GET', '/api/v1/configuration', { signal, query: { at } }),
   configure: (items: ConfigItem[]) => json<{ version: number }>('POST', '/api/v1/configuration', { body: { items } }),
   deleteItem: (type: string, key: string) => json<{ version: number }>('DELETE', item(type, key)),
   itemHistory: (type: string, key: string) =>

@@ -99,3 +99,9 @@ export function runAddress(id: string, query: Record<string, string> = {}): stri
   const text = new URLSearchParams(query).toString();
   return `/runs/${encodeURIComponent(id)}${text ? `?${text}` : ''}`;
 }
+
+/** The address of an item of the configuration, of all of its type, or of the whole, as it was at a version if one is known. */
+export function itemAddress(type: string, key = '', version?: number | string | null): string {
+  const path = ['/configuration', ...[type, key].filter((part) => part !== '').map(encodeURIComponent)].join('/');
+  return path + (version === undefined || version === null || version === '' ? '' : `?version=${encodeURIComponent(version)}`);
+}

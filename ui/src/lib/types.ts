@@ -103,7 +103,8 @@ export interface OptionSet {
   decided_by: string;
   enforcement: string;
   source: string;
-  config_version: number;
+  /** Not in what was imported. */
+  config_version?: number | null;
   signals: string[];
   rationale: string | null;
 }

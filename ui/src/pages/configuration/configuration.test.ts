@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ConfigItem } from '../../lib/types';
 import { diff, folded } from './diff';
+import { sinceThen } from './earlier';
 import { merge, parse, set, unknown, type JsonObject } from './document';
 import { hints, told } from './faults';
 import { fieldsOf, memberOf, namesOf } from './kinds';
@@ -18,6 +19,14 @@ const items = [
   item('prompt', 'template.sample', { prompt: 'x' }),
 ];
 const around = { items, implemented: ['react'] };
+
+describe('an earlier version', () => {
+  it('tells what became of its items', () => {
+    const was = [item('tool', 'a', { x: 1 }), item('tool', 'b', { x: 1 }), item('tool', 'c', {})];
+    const now = [item('tool', 'b', { x: 2 }), { ...item('tool', 'c', {}), value: '{ }' }, item('mcp', 'd', {})];
+    expect(sinceThen(was, now).map(({ type, key, how }) => [type, key, how])).toEqual([['mcp', 'd', 'added'], ['tool', 'a', 'deleted'], ['tool', 'b', 'changed']]);
+  });
+});
 
 describe('the document', () => {
   it('keeps what the form does not know, in its order', () => {

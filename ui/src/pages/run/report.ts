@@ -57,7 +57,7 @@ function decision(step: Step, set: OptionSet, rejected: string | null): string {
     : set.options.map((one) => (set.chosen.includes(one) ? `<li class="chosen">&#9679; ${escape(one)} <b>chosen</b></li>` : `<li>&#9675; ${escape(one)}</li>`)).join('');
   const excluded = set.excluded.map((one) => `<li><s>${escape(one.id)}</s> not offered: ${escape(one.why_excluded)}</li>`).join('');
   return `<div class="decision"><h4>${escape(decisionWords[set.decision] ?? set.decision)}</h4>
-<p class="muted">Options from ${escape(sourceOf(set.source).words)}, configuration version ${escape(set.config_version)}. Decided by ${escape(decider(step, set).word)}; ${escape(enforcementWords[set.enforcement]?.word ?? set.enforcement)}.</p>
+<p class="muted">Options from ${escape(sourceOf(set.source).words)}, configuration version ${escape(set.config_version ?? 'not recorded')}. Decided by ${escape(decider(step, set).word)}; ${escape(enforcementWords[set.enforcement]?.word ?? set.enforcement)}.</p>
 <ul class="options">${options}${excluded}</ul>${set.rationale ? `<p>Stated reason (a claim, not checked): <q>${escape(set.rationale)}</q></p>` : ''}${rejected ? `<p class="error">The reply was outside the set, and not acted on:</p><pre>${escape(rejected)}</pre>` : ''}</div>`;
 }
 
