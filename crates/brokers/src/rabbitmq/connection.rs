@@ -107,8 +107,12 @@ impl OpenConnection {
         self.giving_up.notify_one();
     }
 
-    /// Waits until it is lost, and says why. There is one who does.
-    pub(crate) async fn lost(&self, setting: &Setting) -> String {
+    pub(crate) fn is_connected(&self) -> bool {
+        self.connection.status().connected()
+    }
+
+    /// Waits until it is lost, and says why. There is one who does. Errors of this kind do not end it.
+    pub(crate) async fn lost(&self, setting: &Setting, is_outlived: impl Fn(&lapin::Error) -> bool) -> String {
         let taken = self.events.lock().take();
         let mut events = taken.expect("each connection is watched over once");
         let timing = setting.options.timing;
@@ -143,10 +147,10 @@ impl OpenConnection {
                     *self.blocked.lock() = None;
                     blocked_until = None;
                 }
-                Some(Event::Error(error)) => return described(&error),
+                Some(Event::Error(error)) if !is_outlived(&error) => return described(&error),
                 Some(_) | None => {}
             }
-            if !self.connection.status().connected() {
+            if !self.is_connected() {
                 return "the connection was closed".to_owned();
             }
         }

@@ -72,7 +72,7 @@ async fn keep_open(
     let mut connection = first;
     loop {
         let since = setting.world.now();
-        let reason = connection.lost(setting).await;
+        let reason = connection.lost(setting, |error| purpose.outlives(error)).await;
         sender.send_replace(None);
         drop(connection);
         tracing::warn!(address = %setting.address, reason, "the {} is lost", purpose.name());
@@ -103,6 +103,15 @@ async fn attempt(setting: &Setting, purpose: Use) -> Result<OpenConnection, Stri
 }
 
 impl Use {
+    /// In a deployment of somebody else's, each user of a connection has channels of its own and looks after them: what
+    /// closes one of them is nothing to the others.
+    fn outlives(self, error: &lapin::Error) -> bool {
+        match self {
+            Self::Publishing | Self::Consuming => false,
+            Self::Asking | Self::Hearing => error.is_amqp_soft_error(),
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Publishing | Self::Asking => "connection to RabbitMQ that publishes",

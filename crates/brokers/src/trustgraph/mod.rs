@@ -220,6 +220,8 @@ impl ServedFlows<'_> {
     fn serve(&mut self, scope: Scope, definition: &str) {
         let served = self.flows.get(&scope).map(|served| served.definition.as_str());
         if served == Some(definition) {
+            // It may have been stopped and started since.
+            self.trustgraph.broker.listen_again();
             return;
         }
         let is_served = served.is_some();

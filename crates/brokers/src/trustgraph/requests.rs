@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use trellis_domain::limits::SomeLimits;
 use trellis_domain::message::{AgentRequest, AgentStep, PlanStep, StepStatus};
@@ -28,7 +28,7 @@ use trellis_patterns::wire::{WireTurn, is_subagent, step_type, turn_of};
 const MOST_ROUNDS: u32 = 230;
 /// So many ends of others are kept.
 const MOST_STRAYS: usize = 1_000;
-/// How long a request that cannot be taken now is left alone.
+/// How long a request that cannot be taken now is left alone, and how long there may be no place for the next.
 const AGAIN: Duration = Duration::from_secs(1);
 /// So often it is looked for dialogs that nobody tells.
 const LOOK: Duration = Duration::from_secs(5);
@@ -102,8 +102,11 @@ impl Requests {
         let (workspace, name) = (&flow.scope.workspace, &flow.scope.flow);
         let subscription = format!("{}--{workspace}--{name}--request", self.id);
         let taking = Taking::Shared { subscription };
-        let mut heard = self.teller.broker.listen(flow.topics.needed(REQUEST), &taking);
+        let mut listening = None;
         loop {
+            let Some(place) = self.place(&places, &mut listening, &mut stopped).await else { return };
+            let heard =
+                listening.get_or_insert_with(|| self.teller.broker.listen(flow.topics.needed(REQUEST), &taking));
             let received = tokio::select! {
                 biased;
                 () = told_to_stop(&mut stopped) => return,
@@ -113,13 +116,26 @@ impl Requests {
                     None => return,
                 },
             };
-            let place = tokio::select! {
-                biased;
-                place = Arc::clone(&places).acquire_owned() => Some(place.expect("the semaphore is never closed")),
-                () = told_to_stop(&mut stopped) => None,
-            };
-            let Some(place) = place else { return received.give_back().await };
             self.take(flow, received, place).await;
+        }
+    }
+
+    /// A place for one more dialog, before a request is taken for it. While there has been none for a while, nobody listens:
+    /// the broker would hand out a request that others may have a place for. None if nothing more is to be taken.
+    async fn place(
+        &self,
+        places: &Arc<Semaphore>,
+        listening: &mut Option<mpsc::Receiver<Heard>>,
+        stopped: &mut watch::Receiver<bool>,
+    ) -> Option<OwnedSemaphorePermit> {
+        let mut free = std::pin::pin!(Arc::clone(places).acquire_owned());
+        loop {
+            tokio::select! {
+                biased;
+                place = &mut free => return place.ok(),
+                () = told_to_stop(stopped) => return None,
+                () = self.teller.broker.world().sleep(AGAIN), if listening.is_some() => *listening = None,
+            }
         }
     }
 
@@ -127,7 +143,7 @@ impl Requests {
         self: &Arc<Self>,
         flow: &Arc<RunningFlow>,
         received: Received,
-        place: tokio::sync::OwnedSemaphorePermit,
+        place: OwnedSemaphorePermit,
     ) {
         let id = received.id.clone().unwrap_or_else(|| "unknown".to_owned());
         let request = match serde_json::from_slice::<AgentRequest>(&received.body) {
@@ -272,7 +288,7 @@ impl Requests {
         self: &Arc<Self>,
         flow: &Arc<RunningFlow>,
         dialog: OpenDialog,
-        place: Option<tokio::sync::OwnedSemaphorePermit>,
+        place: Option<OwnedSemaphorePermit>,
     ) {
         let key = (dialog.run.clone(), dialog.id.clone());
         if !self.telling.lock().insert(key.clone()) {

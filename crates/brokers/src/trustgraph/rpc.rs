@@ -35,6 +35,8 @@ pub(crate) enum CallError {
     TimedOut { service: String, seconds: f32 },
     #[error("nobody serves {service}")]
     Unserved { service: String },
+    #[error("the broker takes no requests to {service}")]
+    Forbidden { service: String },
     /// Whether the service has done anything is not known.
     #[error("the connection was lost while the service {service} was at work")]
     Lost { service: String },
@@ -148,6 +150,7 @@ impl Service {
                     return Err(CallError::Unserved { service: self.request.to_string() });
                 }
                 Ok(Sent::Unwanted) => {}
+                Ok(Sent::Refused) => return Err(CallError::Forbidden { service: self.request.to_string() }),
                 Err(Unsent(reason)) => tracing::debug!(service = %self.request, reason, "a request is sent again"),
             }
             if world.now() >= until {

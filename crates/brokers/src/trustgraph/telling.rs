@@ -194,6 +194,7 @@ impl Teller {
             is_heard = match sent {
                 Ok(Sent::Queued) => true,
                 Ok(Sent::Unwanted) if !is_heard => false,
+                Ok(Sent::Refused) => false,
                 Ok(Sent::Unwanted) | Err(Unsent(_)) => self.respond(flow, id, body, is_heard).await == Sent::Queued,
             };
         }

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod begun;
+mod exchanges;
 mod flows;
 mod neighbours;
 mod odd;
@@ -30,6 +31,8 @@ use trellis_servers::{RabbitMq, RabbitMqOptions};
 
 /// What comes may take a while on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// So many dialogs of a flow are open at once.
+const DIALOGS: usize = 16;
 
 /// One process of ours.
 struct Ours {
@@ -71,7 +74,7 @@ impl Ours {
             prompt_timeout: 5 * PATIENCE,
             librarian_timeout: Duration::from_secs(30),
             limits: SomeLimits::default(),
-            dialogs_per_flow: 16,
+            dialogs_per_flow: DIALOGS,
         };
         let world: Arc<dyn World> = Arc::new(RealWorld);
         let deployment = Arc::new(TrustGraph::connect(address, options, Arc::clone(&world)).await.unwrap());
@@ -289,6 +292,32 @@ async fn a_subagent_of_others_tells_its_end_to_the_pool_and_not_to_the_client() 
     });
     assert_eq!(neighbours.take_one().await.to_string(), told.to_string());
     assert_eq!(ends(&neighbours.responses(&id)), 0);
+    ours.stop().await;
+}
+
+/// Another process of the pool takes what there is no place for here.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_has_no_place_for_a_dialog_keeps_no_request() {
+    let server = RabbitMq::start(RabbitMqOptions::default());
+    let (neighbours, notes) = (Neighbours::start(&server).await, TempDir::new().unwrap());
+    configure(&neighbours).await;
+    let ours = Ours::start(&server, &Arc::default(), notes.path()).await;
+    neighbours.hold(Some(Held { steps: 0, pieces: 0 }));
+    for n in 0..DIALOGS {
+        neighbours.begin(&json!({"question": format!("rain {n}?")})).await;
+    }
+    let open = || std::fs::read_dir(notes.path()).unwrap().count();
+    let all_open = async {
+        while open() < DIALOGS {
+            RealWorld.sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, all_open).await.expect("all places are taken");
+    neighbours.begin(&json!({"question": "one more?"})).await;
+    assert_eq!(neighbours.take_one().await["question"], "one more?");
+    // With a place, it is listened to again.
+    neighbours.hold(None);
+    assert_eq!(text(&neighbours.ask(&json!({"question": "rain?"})).await, "answer"), "It says: Rain.");
     ours.stop().await;
 }
 
