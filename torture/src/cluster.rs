@@ -59,6 +59,9 @@ pub struct Tally {
 }
 
 const AGGREGATORS: usize = 2;
+/// Whoever takes a turn over has read the session before the call, and the outcome of somebody who lost the turn may come
+/// between: no later than a claim lasts, or others would have it.
+const CLAIM_SECONDS: u64 = 3;
 /// How long whatever is open after the harm may take.
 const LONGEST_REST: Duration = Duration::from_mins(10);
 /// Each of those who ask begins so many runs a second, more or less.
@@ -93,7 +96,7 @@ impl Engines {
         command
             .env("TRELLIS_STATE", format!("postgres://trellis:secret@{folder}/postgres"))
             .env("TRELLIS_CONNECTIONS", "4")
-            .env("TRELLIS_CLAIM_SECONDS", "3")
+            .env("TRELLIS_CLAIM_SECONDS", CLAIM_SECONDS.to_string())
             .env("TRELLIS_REHEARSAL_DELAY_MS", "2")
             .env("RUST_LOG", "info,trellis_orchestrator=debug");
         match &self.broker {
@@ -241,7 +244,7 @@ fn check(
     let mut recorded = BTreeMap::new();
     for run in accepted {
         answered(gateway, run)?;
-        recorded.extend(recorded_at(gateway, run)?);
+        recorded.extend(recorded_at(gateway, run, Duration::from_secs(CLAIM_SECONDS))?);
         let verified = finish(engines.command(programs, &["verify", run]))?;
         ensure!(verified.code() == Some(0), "`trellis verify {run}`: {verified}");
     }

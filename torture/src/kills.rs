@@ -56,7 +56,7 @@ pub fn trial(programs: &Programs, kills: usize, seed: u64) -> Result<Tally> {
     let mut recorded = BTreeMap::new();
     for run in &accepted {
         answered(&server, run)?;
-        recorded.extend(recorded_at(&server, run)?);
+        recorded.extend(recorded_at(&server, run, Duration::ZERO)?);
     }
     calls.extend(server.kill()?.iter().filter_map(|line| call_in(line)));
     for Call { name, time } in &calls {
@@ -109,13 +109,14 @@ pub(crate) fn answered(server: &Server, run: &str) -> Result<()> {
     Ok(())
 }
 
-/// When the outcome of each call of a run was recorded. A run has one end.
-pub(crate) fn recorded_at(server: &Server, run: &str) -> Result<Vec<(String, String)>> {
+/// Until when each call of a run may have been made: so long after its outcome was there. A run has one end.
+pub(crate) fn recorded_at(server: &Server, run: &str, allowed: Duration) -> Result<Vec<(String, String)>> {
     let (_, evidence) = server.reply("GET", &format!("/api/v1/runs/{run}/evidence"), "", "")?;
     let entries = evidence["entries"].as_array().with_context(|| format!("evidence of run {run}: {evidence}"))?;
     let header = |entry: &Value| serde_json::from_str::<Value>(entry["proven"].as_str()?.lines().next()?).ok();
     let name = |header: &Value| Some(format!("{}/{}", header["session"].as_str()?, header["name"].as_str()?));
-    let time = |header: &Value| Some(Timestamp::from_micros(header["time"].as_i64()?).to_string());
+    let allowed = i64::try_from(allowed.as_micros())?;
+    let time = |header: &Value| Some(Timestamp::from_micros(header["time"].as_i64()? + allowed).to_string());
     let (mut ends, mut found) = (0, Vec::new());
     for header in entries.iter().filter_map(header) {
         ends += usize::from(header["session"] == run && header["name"] == "end");

@@ -139,12 +139,7 @@ impl Requests {
         }
     }
 
-    async fn take(
-        self: &Arc<Self>,
-        flow: &Arc<RunningFlow>,
-        received: Received,
-        place: OwnedSemaphorePermit,
-    ) {
+    async fn take(self: &Arc<Self>, flow: &Arc<RunningFlow>, received: Received, place: OwnedSemaphorePermit) {
         let id = received.id.clone().unwrap_or_else(|| "unknown".to_owned());
         let request = match serde_json::from_slice::<AgentRequest>(&received.body) {
             Ok(request) => request,
@@ -284,12 +279,7 @@ impl Requests {
     }
 
     /// Tells a dialog to its end, unless that is being done.
-    fn go_on(
-        self: &Arc<Self>,
-        flow: &Arc<RunningFlow>,
-        dialog: OpenDialog,
-        place: Option<OwnedSemaphorePermit>,
-    ) {
+    fn go_on(self: &Arc<Self>, flow: &Arc<RunningFlow>, dialog: OpenDialog, place: Option<OwnedSemaphorePermit>) {
         let key = (dialog.run.clone(), dialog.id.clone());
         if !self.telling.lock().insert(key.clone()) {
             return;

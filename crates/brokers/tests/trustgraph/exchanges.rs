@@ -56,7 +56,8 @@ async fn an_exchange_that_takes_nothing_from_us_costs_no_dialog_its_end() {
         neighbours.put(FLOWS, "main", &definition(&[("explainability", topic)])).await;
         let ours = Ours::start(&server, &Arc::default(), notes.path()).await;
         for _ in 0..2 {
-            let told = neighbours.ask(&json!({"question": "rain?", "streaming": true}));
+            let question = json!({"question": "rain?", "streaming": true});
+            let told = neighbours.ask(&question);
             let told = tokio::time::timeout(PATIENCE, told).await.expect("it is told without its explanations");
             assert_eq!((text(&told, "answer").as_str(), ends(&told)), ("It says: Rain.", 1), "{topic}");
         }
@@ -102,7 +103,8 @@ async fn a_flow_that_is_stopped_and_started_before_anybody_looks_is_served() {
         operator.make(exchange, ExchangeKind::Fanout, durable).await;
     }
     neighbours.put(FLOWS, "main", &definition(&[])).await;
-    let answered = neighbours.ask(&json!({"question": "rain again?"}));
+    let question = json!({"question": "rain again?"});
+    let answered = neighbours.ask(&question);
     let answered = tokio::time::timeout(PATIENCE, answered).await.expect("requests are heard again");
     assert_eq!(text(&answered, "answer"), "It says: Rain.");
     ours.stop().await;

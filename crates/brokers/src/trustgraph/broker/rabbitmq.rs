@@ -79,7 +79,7 @@ const AT_ONCE: u16 = 32;
 /// Fewer are acknowledged when no more have come for so long. RabbitMQ closes channels that let it wait for half an hour.
 const NO_MORE: Duration = Duration::from_secs(5);
 /// So often whoever listens makes sure that its queue still gets what is published.
-const BIND_EVERY: Duration = Duration::from_secs(60);
+const BIND_EVERY: Duration = Duration::from_mins(1);
 
 /// Messages that were taken and not acknowledged yet.
 #[derive(Debug, Default)]
